@@ -85,7 +85,7 @@ conformance: setup-full test-env build ## 5,000 random modules, 3,000 random gra
 	@CARINA_VULKAN_GRAPHS=200 CARINA_VULKAN_CASES=100 nice $(TEST_PYTHON) -m pytest tests/integration/vgf/test_vgf_conformance.py -q
 	@nice $(TEST_PYTHON) tests/integration/conformance/run_corpus.py --jobs $(JOBS)
 
-arm-suite: test-env build ## the Arm backend's own pytest files on Carina: make arm-suite DIR=CHECKOUT [FILES="ops/test_add.py ..."]; writes docs/conformance-arm-api.md
+arm-suite: test-env build ## the Arm backend's own pytest files on Carina: make arm-suite DIR=CHECKOUT [FILES="ops/test_add.py ..."]; writes build/pages/conformance-arm-api.md and its summary in docs
 	@test -n "$(DIR)" || { echo "arm-suite: DIR=CHECKOUT, a checkout of ExecuTorch"; exit 2; }
 	@nice $(TEST_PYTHON) tests/integration/arm/suite.py $(DIR) $(FILES) --page
 
@@ -102,10 +102,11 @@ wheel-aarch64: build ## wheels for 64-bit Arm, and this machine's, for each of P
 	@scripts/wheel.sh --aarch64 $(PYTHONS)
 	@python3 scripts/aarch64_test.py
 
-docs: ## pages that are not kept in the tree: build/pages/libraries.md, each library with its contract
+docs: build ## long pages that programs write, and each library with its contract: build/pages
 	@python3 scripts/generate_libraries.py
+	@python3 scripts/generated_pages.py
 
-site: test-env build ## the documentation as a site, with an API reference, every link checked: build/site
+site: test-env docs ## the documentation as a site, with an API reference, every link checked: build/site
 	@python3 scripts/site.py
 
 format: ## clang-format over our sources

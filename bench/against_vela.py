@@ -37,7 +37,7 @@ DEIT = {
 
 
 def mean(pairs):
-    ratios = [pair.ratio() for pair in pairs if not pair.refused]
+    ratios = [pair.ratio() for pair in pairs if not pair.rejected]
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
 
 
@@ -57,8 +57,8 @@ HEAD = ["NPU", "case", "cycles", "", "SRAM B", "", "constants B", "commands B", 
 
 def row_of(pair):
     name = [pair.setting.target, pair.case]
-    if pair.refused:
-        return [*name, pair.refused, *["-"] * (len(HEAD) - 3)]
+    if pair.rejected:
+        return [*name, pair.rejected, *["-"] * (len(HEAD) - 3)]
     cost, peer = pair.ours.cost, pair.vela.cost
     speed = [f"{cost.seconds:.2f} / {peer.seconds:.2f}", f"{cost.megabytes:.0f} / {peer.megabytes:.0f}"]
     compared = [cell for what in ("cycles", "sram") for cell in (of_vela(pair, what), f"{pair.ratio(what):.3f}")]
@@ -73,7 +73,7 @@ def means(pairs):
         groups = [(s.target, s.mode, [pair for pair in pairs if pair.setting == s], "") for s in settings]
         groups.append((family, "all", [pair for pair in pairs if pair.setting in settings], f"{goal:.2f}"))
         for name, mode, mine, shown_goal in groups:
-            worst = max((pair for pair in mine if not pair.refused), key=Pair.ratio, default=None)
+            worst = max((pair for pair in mine if not pair.rejected), key=Pair.ratio, default=None)
             shown = f"{worst.case} {worst.ratio():.3f}" if worst else "-"
             rows.append([name, mode, f"{mean(mine):.3f}" if worst else "-", shown_goal, shown])
     return table(["NPU", "memory mode", "geometric mean", "goal", "worst case"], rows)
@@ -109,7 +109,7 @@ def losses_of(pair, limits):
 
 
 def losses(pairs, limits):
-    rows = [row for pair in pairs if not pair.refused for row in losses_of(pair, limits)]
+    rows = [row for pair in pairs if not pair.rejected for row in losses_of(pair, limits)]
     return (
         table(["NPU", "case", "what", "ratio", "where (cycles: by operation and what bounds it)"], rows)
         if rows

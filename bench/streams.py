@@ -56,7 +56,7 @@ class Pair:
     case: str
     vela: Stream = field(default_factory=Stream)
     ours: Stream = field(default_factory=Stream)
-    refused: str = ""  # why Carina or Vela has no stream
+    rejected: str = ""  # why Carina or Vela has no stream
 
     def ratio(self, what="cycles"):
         ours, vela = getattr(self.ours, what), getattr(self.vela, what)
@@ -130,8 +130,10 @@ def compare(setting, case, tosas, optimize, flags_of, work):
             pair.ours.add(our_stream(tosa, setting, flags_of(vela), work))
     except RuntimeError as error:
         lines = [line.strip() for line in str(error).splitlines() if "rror" in line]
-        pair.refused = (lines or str(error).splitlines())[-1][:200]
-    print(f"against-vela: {setting.target} {case} {optimize}: {pair.refused or f'{pair.ratio():.3f}'}", file=sys.stderr)
+        pair.rejected = (lines or str(error).splitlines())[-1][:200]
+    print(
+        f"against-vela: {setting.target} {case} {optimize}: {pair.rejected or f'{pair.ratio():.3f}'}", file=sys.stderr
+    )
     return pair
 
 

@@ -3,8 +3,8 @@
 set(CARINA_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/embed_file.cmake)
 set(CARINA_VEGA_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/join_vega.cmake)
 
-# carina_embed(TARGET FILE FUNCTION): std::string_view carina::report::FUNCTION() gives the bytes of FILE, which may be
-# made by the build.
+# carina_embed(TARGET FILE FUNCTION): defines std::string_view carina::report::FUNCTION(), which returns the bytes of
+# FILE. The build may create FILE.
 function(carina_embed target file function)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/embedded_${function}.cpp)
   add_custom_command(OUTPUT ${source}

@@ -1,5 +1,5 @@
-# The firmware images that `carina firmware` fills, built beside the host's programs where the cross compiler is
-# installed (scripts/setup.sh --full). They stand where carina looks for them: <prefix>/share/carina/firmware.
+# The firmware images that `carina firmware` fills. They are built with the host's programs if the cross compiler is
+# installed (scripts/setup.sh --full), into the folder that carina searches: <prefix>/share/carina/firmware.
 
 find_program(CARINA_CROSS_COMPILER arm-none-eabi-g++)
 if(NOT CARINA_CROSS_COMPILER OR CARINA_SANITIZE)

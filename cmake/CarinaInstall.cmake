@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 set(headers ${CMAKE_INSTALL_INCLUDEDIR}/carina)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/carina)
 
-# The library api and all that it sees: no page of a report, no decoder of images.
+# The library `api` and its dependencies, without report pages and image decoders.
 set(seen api)
 set(libraries "")
 while(seen)
@@ -24,7 +24,7 @@ endforeach()
 
 set_target_properties(carina_api PROPERTIES EXPORT_NAME api)
 
-# A shared library of a user's that links the archives exports none of their symbols.
+# A user's shared library that links the archives does not export their symbols.
 list(TRANSFORM libraries REPLACE "(.+)" "lib\\1.a" OUTPUT_VARIABLE archives)
 list(JOIN archives ":" archive_names)
 target_link_options(carina_api INTERFACE
@@ -41,8 +41,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/carina/ DESTINATION ${headers} C
 install(EXPORT carinaTargets NAMESPACE carina:: DESTINATION ${package} COMPONENT compiler)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/carinaConfig.cmake.in ${PROJECT_BINARY_DIR}/carinaConfig.cmake
   INSTALL_DESTINATION ${package} PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_DATADIR)
-# For every size of pointers, because the component firmware is for 32-bit CPUs; carinaConfig.cmake checks the size for
-# the others.
+# The version file accepts any pointer size, because the component firmware is for 32-bit CPUs. carinaConfig.cmake
+# checks the size for the other components.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/carinaConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 foreach(component compiler firmware)
   install(FILES ${PROJECT_BINARY_DIR}/carinaConfig.cmake ${PROJECT_BINARY_DIR}/carinaConfigVersion.cmake DESTINATION ${package}

@@ -1,7 +1,7 @@
-# carina_select_kernels(TARGET [OPS aten::add.out...] [OPS_FROM model.pte...]): of the runtime's kernels, the program
-# TARGET links these, or those that the models call; the linker drops the others. The path of a model is relative to the
-# folder of the CMakeLists.txt that calls the function, as in target_sources(). A file that does not exist and a name
-# that the runtime does not have are configure errors.
+# carina_select_kernels(TARGET [OPS aten::add.out...] [OPS_FROM model.pte...]): links the program TARGET with the named
+# kernels of the runtime and those that the models call. The linker drops the other kernels. The path of a model is
+# relative to the folder of the CMakeLists.txt that calls the function, as in target_sources(). A file that does not
+# exist and a name that the runtime does not have are configure errors.
 function(carina_select_kernels target)
   cmake_parse_arguments(SELECT "" "" "OPS;OPS_FROM" ${ARGN})
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -34,8 +34,9 @@ function(carina_kit_files part variable)
   set(${variable} ${found} PARENT_SCOPE)
 endfunction()
 
-# carina_kit_formats(FOLDERS TARGETS): folders with FlatBuffers and the headers of the file formats, and what makes
-# them. An installed kit has the headers; in the repository flatc writes them.
+# carina_kit_formats(FOLDERS TARGETS): sets FOLDERS to the include folders of FlatBuffers and of the file formats, and
+# TARGETS to the targets that generate these headers. An installed kit contains them; in the repository flatc writes
+# them.
 function(carina_kit_formats folders targets)
   if(EXISTS ${CARINA_KIT_ROOT}/generated/program_generated.h)
     set(${folders} ${CARINA_KIT_ROOT}/generated PARENT_SCOPE)
@@ -50,7 +51,7 @@ function(carina_kit_formats folders targets)
   set(${targets} carina_pte_schema carina_ptd_schema PARENT_SCOPE)
 endfunction()
 
-# What our sources are compiled with. GCC and Clang understand all of it.
+# Compile options of our sources, for GCC and Clang.
 set(CARINA_KIT_OPTIONS -fno-exceptions -fno-rtti -fno-threadsafe-statics -ffunction-sections -fdata-sections -ffp-contract=off
   $<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>)
 
@@ -66,8 +67,8 @@ function(carina_kit_library part type)
   target_link_libraries(carina_${part} PUBLIC ${ARGN})
 endfunction()
 
-# The archive of carina::runtime for the CPU of the project's flags. There is none for another CPU or another ABI of
-# calls than the archives', and none in the repository.
+# The archive of carina::runtime for the CPU in the project's flags. There is none for another CPU or calling convention
+# than the archives have, and none in the repository.
 function(carina_kit_archive variable)
   set(${variable} "" PARENT_SCOPE)
   set(flags "${CMAKE_CXX_FLAGS} ")

@@ -1,32 +1,32 @@
-# One CMake target per library: it links only what it may include (libraries.toml says the same to the include checker).
+# One CMake target per library. It links only the libraries that libraries.toml allows it to include.
 
 option(CARINA_WARNINGS_ARE_ERRORS "Off where others compile it: their compilers warn of other things" ${PROJECT_IS_TOP_LEVEL})
 add_library(carina_warnings INTERFACE)
 target_compile_options(carina_warnings INTERFACE -Wall -Wextra -Wpedantic $<$<BOOL:${CARINA_WARNINGS_ARE_ERRORS}>:-Werror> $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wconversion
   -Wno-sign-conversion -Wmissing-field-initializers -Wswitch -Wnon-virtual-dtor -Woverloaded-virtual)
 
-# libstdc++ 12's stable_sort uses what it deprecates itself.
+# libstdc++ 12's stable_sort calls a function that libstdc++ deprecates.
 target_compile_options(carina_warnings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 
-# Programs with sanitizers are large, and there are many: the fast linker, where it is installed.
+# There are many large programs with sanitizers, so they are linked with lld if it is installed.
 if(CARINA_SANITIZE)
   include(CheckLinkerFlag)
   check_linker_flag(CXX -fuse-ld=lld CARINA_HAS_LLD)
 else()
   set(CARINA_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 endif()
-# -O0 takes half of the compiler's time in debug builds, but kernels compute most of what tests wait for, and Highway
-# compiles fewer instruction sets without optimization than its library chooses from.
+# Debug builds are compiled with -O0, which halves the compile time. Kernels are not: tests spend most of their time in
+# them, and without optimization Highway compiles fewer instruction sets than its library selects from.
 set(CARINA_KERNEL_OPTIONS $<$<CONFIG:Debug>:-O1>)
 
-# The options that every target of ours shares; not those of libraries.
+# The options that all targets share, apart from those of libraries.
 function(carina_options target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:carina_warnings>)
-  # GCC collects garbage from 128 MB on, 5 % of the time of a large chunk; below 1 GB it need not (a chunk takes up to
-  # 0.8 GB).
+  # GCC starts to collect garbage at 128 MB, which takes 5 % of the time of a large chunk. A chunk needs up to 0.8 GB,
+  # so the limit is raised to 1 GB.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>)
-  # No path of the build in archives and programs: messages of mistakes name files from src/ on. Where a compiler cache
-  # is in use, the objects are a developer's, and another flag would make those in the cache useless.
+  # Archives and programs contain no path of the build: messages name files from src/ on. With a compiler cache the flag
+  # is left out, since it would invalidate the objects in the cache.
   if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
     target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
   endif()
@@ -47,7 +47,7 @@ function(carina_options target)
   endif()
 endfunction()
 
-# The headers of precompiled_<NAME>.h, compiled once; carina_target() has the libraries' files read them so.
+# Compiles precompiled_<NAME>.h once. carina_target() makes the files of libraries use it.
 function(carina_precompiled name)
   if(NOT CARINA_UNITY OR NOT CARINA_PCH)
     return()
@@ -58,9 +58,9 @@ function(carina_precompiled name)
   target_precompile_headers(carina_precompiled_${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/precompiled_${name}.h)
 endfunction()
 
-# carina_target(TARGET [CHUNK number] [PRECOMPILED name]): with CARINA_UNITY, CHUNK files of a target (eight) are
-# compiled as one, behind precompiled headers: headers and what files instantiate alike are most of the work. Without it
-# (preset tidy) each file is compiled alone, which shows what its includes miss.
+# carina_target(TARGET [CHUNK number] [PRECOMPILED name]): with CARINA_UNITY, CHUNK files of a target (default: eight)
+# are compiled as one, with precompiled headers, since headers and common instantiations are most of the work. Without
+# CARINA_UNITY (preset tidy) each file is compiled alone, which reveals missing includes.
 function(carina_target target)
   cmake_parse_arguments(TARGET "" "CHUNK;PRECOMPILED" "" ${ARGN})
   if(NOT TARGET_CHUNK)
@@ -79,14 +79,14 @@ function(carina_target target)
   endif()
 endfunction()
 
-# carina_code_options(TARGET option...): how code of a target is made, in other ways than elsewhere. Such a target has
-# no precompiled headers: GCC makes functions with the options that those were compiled with, and does not say so.
+# carina_code_options(TARGET option...): adds options of code generation to a target. Such a target uses no precompiled
+# headers: GCC would silently compile functions with the options of the precompiled headers.
 function(carina_code_options target)
   target_compile_options(${target} PRIVATE ${CARINA_KERNEL_OPTIONS} ${ARGN})
   set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
 endfunction()
 
-# Files that CARINA_UNITY compiles alone, because others of the target have names of theirs.
+# Files that CARINA_UNITY compiles alone, because other files of the target define the same names.
 function(carina_separate)
   foreach(file IN LISTS ARGN)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
@@ -96,8 +96,8 @@ function(carina_separate)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# libraries.toml says which libraries there are and what each may include, `name = ["seen", "seen"]`, and where a
-# library's files are that are not in src/<name>, `name = "folder"`. A folder inside the folder of another library is a
+# libraries.toml lists the libraries and what each may include (`name = ["included", "included"]`), and the folders of
+# libraries that are not in src/<name> (`name = "folder"`). A folder inside the folder of another library can be a
 # library of its own.
 set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS libraries.toml)
 file(STRINGS ${PROJECT_SOURCE_DIR}/libraries.toml CARINA_LIBRARY_LINES REGEX "^[a-z0-9_]+ = \\[.*\\]$")
@@ -116,8 +116,8 @@ foreach(line IN LISTS CARINA_FOLDER_LINES)
   set(CARINA_FOLDER_OF_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 
-# The library that the file of an #include belongs to, "plan/select/rule.h": the one with the longest folder around it;
-# of a public header, "carina/tensor.h", the one that libraries.toml names.
+# The library of an included file. For "plan/select/rule.h" it is the library with the longest folder around the file,
+# for a public header ("carina/tensor.h") the one that libraries.toml names.
 function(carina_library_of include result)
   foreach(line IN LISTS CARINA_PUBLIC_LINES)
     string(REGEX MATCH "^\"(.*)\" = \"(.*)\"$" all "${line}")
@@ -157,7 +157,7 @@ function(carina_libraries_included_by result)
   set(${result} ${targets} PARENT_SCOPE)
 endfunction()
 
-# What libraries.toml lets a program include, as targets.
+# The targets of the libraries that libraries.toml allows a program to include.
 function(carina_seen_by program result)
   set(targets ${CARINA_SEEN_BY_${program}})
   list(TRANSFORM targets PREPEND carina_)
@@ -165,9 +165,9 @@ function(carina_seen_by program result)
 endfunction()
 
 # carina_library(NAME [COLD] [CHUNK number] LIBS library... PRIVATE_LIBS library...): a static library of all .cpp below
-# its folder, without those of libraries inside of it. It links what libraries.toml lets it include. COLD: the library
-# takes a small part of every command's time, so it is compiled with -O1, in three quarters of the time of -O2. CHUNK:
-# how many files are compiled as one (twenty).
+# its folder, without those of libraries inside it. It links the libraries that it may include. COLD: the library takes
+# little of the time of any command, so it is compiled with -O1, which takes three quarters of the compile time of -O2.
+# CHUNK: the number of files that are compiled as one (default: twenty).
 function(carina_library name)
   cmake_parse_arguments(LIBRARY "COLD" "CHUNK" "LIBS;PRIVATE_LIBS" ${ARGN})
   if(NOT LIBRARY_CHUNK)
@@ -216,7 +216,7 @@ function(carina_library name)
   if(LIBRARY_COLD)
     target_compile_options(carina_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
-  # Libraries of headers, of which programs need nothing at link time: nothing of them is installed.
+  # Header-only libraries have nothing to link or install.
   list(TRANSFORM LIBRARY_PRIVATE_LIBS REPLACE "^(carina_.*_format|nlohmann_json::nlohmann_json)$" "$<BUILD_INTERFACE:\\1>")
   target_include_directories(carina_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
@@ -236,7 +236,8 @@ function(carina_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${TEST_SOURCES})
   carina_target(${name} CHUNK 5 PRECOMPILED tests)  # small chunks: who writes a test waits for its chunk
-  # -O1: a test runs once for each time it is compiled. GCC 12 reports writes behind small strings that are never made.
+  # -O1, because a test is compiled about as often as it runs. GCC 12 has false warnings about writes past small
+  # strings.
   target_compile_options(${name} PRIVATE ${CARINA_TEST_OPTIONS} $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow>)
   carina_link_included(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE ${TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
@@ -245,8 +246,8 @@ function(carina_test name)
   add_dependencies(unit_tests ${name})
 endfunction()
 
-# carina_test_tool(NAME SOURCES file... LIBS library...): a program that tests/integration calls, linked and built
-# likewise.
+# carina_test_tool(NAME SOURCES file... LIBS library...): a program that tests/integration calls. It is linked and built
+# like a test.
 function(carina_test_tool name)
   cmake_parse_arguments(TOOL "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${TOOL_SOURCES})

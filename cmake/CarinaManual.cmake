@@ -1,4 +1,4 @@
-# The manual pages and the completions of shells, which the program prints itself: build/<preset>/share/man and others.
+# Manual pages and shell completions, which the program itself prints, in build/<preset>/share/man and others.
 # They are installed with the program (component tools). A cross-compiled program cannot print them here.
 
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)

@@ -1,4 +1,4 @@
-# INPUT: a file. OUTPUT: C++ that holds its bytes. FUNCTION: what gives them.
+# Writes the bytes of the file INPUT as C++ to OUTPUT, with a FUNCTION that returns them.
 file(READ ${INPUT} bytes HEX)
 string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
 file(WRITE ${OUTPUT} "#include \"report/page_parts_internal.h\"

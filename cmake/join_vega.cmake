@@ -1,6 +1,6 @@
-# VEGA: the folder of Vega's modules. OUTPUT: one script that defines `vega` with what pages use: parse, View and the
-# interpreter of expressions, which needs no eval. Each module is a function that a small require() calls when it is
-# asked for.
+# Joins the modules of the folder VEGA to one script, OUTPUT, which defines `vega` with what pages use: parse, View and
+# the interpreter of expressions, which does not need eval. Each module is a function that a small require() calls on
+# first use.
 set(modules util time format loader statistics dataflow scale canvas scenegraph expression selections event-selector transforms
   view-transforms encode runtime functions parser view interpreter)
 set(script "const vega=(()=>{const made={},modules={")

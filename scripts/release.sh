@@ -84,6 +84,12 @@ make_all() {
   local python
   python=$(find "$source/build" -path '*/wheel-tools*/bin/python' | sort | tail -n 1)
   (cd "$source" && "${python:-python3}" scripts/third_party.py notices "$into/THIRD-PARTY-NOTICES.txt" && "${python:-python3}" scripts/third_party.py sbom "$into/sbom.cdx.json" "$version")
+  # Pages that are not in the repository, of which docs has summaries.
+  logged pages cmake --preset release
+  logged pages cmake --build build/release --target carina tosa_test
+  logged pages python3 scripts/generated_pages.py "$work/pages"
+  tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime=@"$SOURCE_DATE_EPOCH" -cf - pages |
+    gzip -n9 >"$into/carina-$version-pages.tar.gz"
   (cd "$into" && sha256sum -- * >SHA256SUMS)
   rm -rf "$work"
 }

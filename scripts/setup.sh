@@ -28,13 +28,13 @@ release=(
   mmdebstrap lintian
 )
 
-# Options of the Arm backend's setup.sh: name|HAS, NONE or REFUSED|effect, or why there is none
+# Options of the Arm backend's setup.sh: name|HAS, NONE or REJECTED|effect, or why there is none
 # (docs/guide/script-options.md).
 arm_options=(
   '--i-agree-to-the-contained-eula|NONE|nothing that is installed asks for an agreement'
-  '--root-dir|REFUSED|packages are installed by Debian, not into a folder'
+  '--root-dir|REJECTED|packages are installed by Debian, not into a folder'
   '--enable-baremetal-toolchain|HAS|as `--full`: the compiler and the emulator for Cortex-M'
-  '--target-toolchain|HAS|`gnu`: as `--full`; `zephyr` and `linux-musl` are refused'
+  '--target-toolchain|HAS|`gnu`: as `--full`; `zephyr` and `linux-musl` are rejected'
   '--enable-fvps|NONE|the simulator and QEMU take the place of the FVPs'
   '--enable-vela|NONE|Carina compiles itself; Vela is only a reference of the tests (`make test-env`)'
   '--enable-model-converter|NONE|Carina writes VGF itself'
@@ -44,9 +44,9 @@ arm_options=(
   '--enable-mlsdk-deps|HAS|as `--enable-vulkan-sdk`'
   '--disable-ethos-u-deps|NONE|the NPU needs no packages of its own'
   '--install-mlsdk-deps-with-pip|NONE|as there, it is the only way'
-  '--install-mlsdk-deps-from-src|REFUSED|install ai-ml-emulation-layer-for-vulkan with pip'
-  '--mlsdk-manifest-url|REFUSED|it belongs to builds from sources'
-  '--mlsdk-manifest-tag|REFUSED|it belongs to builds from sources'
+  '--install-mlsdk-deps-from-src|REJECTED|install ai-ml-emulation-layer-for-vulkan with pip'
+  '--mlsdk-manifest-url|REJECTED|it belongs to builds from sources'
+  '--mlsdk-manifest-tag|REJECTED|it belongs to builds from sources'
   '--setup-test-dependency|NONE|`make test-env` installs what the tests compare with'
 )
 
@@ -57,7 +57,7 @@ arm_option() {
     IFS='|' read -r name effect why <<<"$row"
     [ "$name" = "${1%%=*}" ] || continue
     case $effect in
-      REFUSED) echo "setup: $name: not supported: $why" >&2; exit 2 ;;
+      REJECTED) echo "setup: $name: not supported: $why" >&2; exit 2 ;;
       NONE) echo "setup: note: $name makes no difference: $why" ;;
       HAS) wanted+=("${full[@]}") ;;
     esac

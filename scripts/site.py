@@ -71,6 +71,8 @@ def pages():
         target = SOURCE / page
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(with_links(page, (ROOT / page).read_text()))
+    for page in sorted((BUILD / "pages").glob("*.md")):  # make docs; they have the place of their summaries
+        (SOURCE / "docs" / page.name).write_text(with_links(Path("docs") / page.name, page.read_text()))
     (SOURCE / "cpp.md").write_text(
         REFERENCE.format(title="C++ API", address="reference/cpp/index.html", what="headers in include/carina")
     )

@@ -24,19 +24,19 @@ void* mutex = nullptr;      // of `drivers`
 void* semaphore = nullptr;  // counts drivers that are not reserved
 int default_semaphore = 0;
 
-bool refuse(std::string_view why) {
+bool reject(std::string_view why) {
   error().text("ethosu: ").text(why);
   return false;
 }
 
 bool set_regions(const ethosu_driver& drv, const uint64_t* addresses, const size_t* bytes, int count, NpuJob& job) {
-  if (count < 0 || count > static_cast<int>(kNpuRegions)) return refuse("more than 8 base addresses");
+  if (count < 0 || count > static_cast<int>(kNpuRegions)) return reject("more than 8 base addresses");
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-    if (addresses[i] % kAlignment != 0) return refuse("a base address is not aligned to 16 bytes");
+    if (addresses[i] % kAlignment != 0) return reject("a base address is not aligned to 16 bytes");
     job.regions[i] = {reinterpret_cast<std::byte*>(static_cast<uintptr_t>(addresses[i])), bytes[i]};
   }
   if (drv.fast_memory_bytes == 0) return true;
-  if (job.regions[kFastMemoryRegion].size() > drv.fast_memory_bytes) return refuse("the fast memory is too small");
+  if (job.regions[kFastMemoryRegion].size() > drv.fast_memory_bytes) return reject("the fast memory is too small");
   job.regions[kFastMemoryRegion] = {static_cast<std::byte*>(drv.fast_memory), drv.fast_memory_bytes};
   return true;
 }
@@ -59,7 +59,7 @@ bool run_on_clock(const NpuJob& job, NpuFigures& figures) {
 bool invoke(ethosu_driver& drv, NpuJob& job) {
   DriverPayload payload;
   if (reinterpret_cast<uintptr_t>(job.payload.data()) % kAlignment != 0)
-    return refuse("the payload is not aligned to 16 bytes");
+    return reject("the payload is not aligned to 16 bytes");
   if (!read_payload(job.payload, payload)) return false;
   if (!check_compatible(payload.words, {.config = drv.config_word, .id = drv.id_word})) return false;
   NpuFigures figures;

@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kMagic = 0x31504F43;  // "COP1"
 enum Action : uint32_t { kOptimizerConfig = 1, kCommandStream = 2, kNop = 5 };
 
-bool refuse(std::string_view why) {
+bool reject(std::string_view why) {
   error().text("ethosu: the payload ").text(why);
   return false;
 }
@@ -25,12 +25,12 @@ bool read_action(std::span<const uint32_t> words, size_t& at, DriverPayload& pay
   const size_t stream_words = static_cast<size_t>(action >> 8 & 0xFF) << 16 | action >> 16;
   switch (action & 0xFF) {
     case kOptimizerConfig:
-      if (left < 2) return refuse("is cut off in its configuration");
+      if (left < 2) return reject("is cut off in its configuration");
       payload.words = {.config = words[at + 1], .id = words[at + 2]};
       at += 3;
       return true;
     case kCommandStream:
-      if (stream_words == 0 || stream_words > left) return refuse("is shorter than its command stream");
+      if (stream_words == 0 || stream_words > left) return reject("is shorter than its command stream");
       payload.stream = words.subspan(at + 1, stream_words);
       at += 1 + stream_words;
       return true;
@@ -38,7 +38,7 @@ bool read_action(std::span<const uint32_t> words, size_t& at, DriverPayload& pay
       ++at;
       return true;
     default:
-      return refuse("has an action that the driver does not know");
+      return reject("has an action that the driver does not know");
   }
 }
 
@@ -52,12 +52,12 @@ std::string_view name_of(uint32_t config_word) {
 bool read_payload(std::span<const std::byte> bytes, DriverPayload& payload) {
   const std::span words(reinterpret_cast<const uint32_t*>(bytes.data()), bytes.size() / sizeof(uint32_t));
   if (words.empty() || bytes.size() % sizeof(uint32_t) != 0 || words[0] != kMagic)
-    return refuse("does not begin with COP1");
+    return reject("does not begin with COP1");
   for (size_t at = 1; at < words.size();) {
     if (!read_action(words, at, payload)) return false;
   }
   if (payload.stream.empty() || payload.words.config == 0)
-    return refuse("lacks its configuration or its command stream");
+    return reject("lacks its configuration or its command stream");
   return true;
 }
 

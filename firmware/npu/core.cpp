@@ -15,7 +15,7 @@ using npu::Op;
 using npu::Product;
 using npu::Reg;
 
-bool refuse(std::string_view why) {
+bool reject(std::string_view why) {
   error().text("ethosu: ").text(why);
   return false;
 }
@@ -32,7 +32,7 @@ bool Core::transfer_ends(std::span<std::byte>& source, std::span<std::byte>& des
   const uint32_t bytes = r.payload(Reg::DMA0_LEN);
   const auto region = npu::field_of(Reg::DMA0_DST_REGION, "region", Product::kU55);
   const auto internal = npu::field_of(Reg::DMA0_DST_REGION, "region_mode", Product::kU55);
-  if (internal.get(r.data(Reg::DMA0_SRC_REGION)) != 0) return refuse("a DMA from the shared buffer");
+  if (internal.get(r.data(Reg::DMA0_SRC_REGION)) != 0) return reject("a DMA from the shared buffer");
   source = range(region.get(r.data(Reg::DMA0_SRC_REGION)), r.payload(Reg::DMA0_SRC), bytes);
   const uint32_t to = r.payload(Reg::DMA0_DST);
   if (internal.get(r.data(Reg::DMA0_DST_REGION)) == 0) {
@@ -42,14 +42,14 @@ bool Core::transfer_ends(std::span<std::byte>& source, std::span<std::byte>& des
   const auto tables = static_cast<uint32_t>(accelerator_.shram.banks * npu::kShramBankBytes) - uint32_t{kTableBytes};
   const bool in_tables = to >= tables && to - tables <= kTableBytes && bytes <= kTableBytes - (to - tables);
   if (in_tables) destination = std::span(workspace_.tables).subspan(to - tables, bytes);
-  return in_tables || refuse("a DMA to a part of the shared buffer that holds no tables");
+  return in_tables || reject("a DMA to a part of the shared buffer that holds no tables");
 }
 
 bool Core::run_dma() {
   std::span<std::byte> source;
   std::span<std::byte> destination;
   if (!transfer_ends(source, destination)) return false;
-  if (source.data() == nullptr || destination.data() == nullptr) return refuse("a DMA reaches outside its region");
+  if (source.data() == nullptr || destination.data() == nullptr) return reject("a DMA reaches outside its region");
   std::memmove(destination.data(), source.data(), source.size());
   return true;
 }
@@ -60,7 +60,7 @@ bool Core::spend(const Operation& op) {
   const double work = static_cast<double>(ofm.height) * ofm.width * ofm.depth * static_cast<double>(op.kernel.taps()) *
                       (op.kind == Kind::kElementwise ? 1 : op.ifm_depth);
   if (work > static_cast<double>(workspace_.max_work - work_))
-    return refuse("the stream asks for more work than any network");
+    return reject("the stream asks for more work than any network");
   work_ += static_cast<uint64_t>(work);
   return true;
 }
@@ -70,7 +70,7 @@ bool Core::run_operation(const Operation& op) {
   Resources resources;
   if (op.is_convolution_like()) {
     const auto stream = range(op.weights.region, op.weights.base, op.weights.bytes);
-    if (stream.data() == nullptr) return refuse("weights outside of their region");
+    if (stream.data() == nullptr) return reject("weights outside of their region");
     if (!decode_weights(op, accelerator_, stream, workspace_.weights)) return false;
     resources.weights = workspace_.weights;
   }
@@ -116,7 +116,7 @@ bool Core::run(std::span<const uint32_t> stream) {
       return false;
     }
   }
-  return !running || refuse("the command stream does not end with a stop");
+  return !running || reject("the command stream does not end with a stop");
 }
 
 }  // namespace carina::firmware::npu_core

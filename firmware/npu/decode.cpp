@@ -17,7 +17,7 @@ using npu::Reg;
 #define FIELD(reg, name) npu::field_of(Reg::reg, name, Product::kU55).get(r.data(Reg::reg))
 #define SIZE(reg, name) (static_cast<int32_t>(FIELD(reg, name)) + 1)
 
-bool refuse(std::string_view what, uint32_t value) {
+bool reject(std::string_view what, uint32_t value) {
   error().text("ethosu: ").text(what).text(" ").number(value).text(" is not what this NPU does");
   return false;
 }
@@ -72,7 +72,7 @@ void decode_operands(const Registers& r, Operation& op) {
 
 bool decode_kernel(const Registers& r, Operation& op) {
   const uint32_t upscale = FIELD(IFM_UPSCALE, "mode");
-  if (upscale > static_cast<uint32_t>(Upscale::kZeros)) return refuse("IFM_UPSCALE", upscale);
+  if (upscale > static_cast<uint32_t>(Upscale::kZeros)) return reject("IFM_UPSCALE", upscale);
   op.upscale = static_cast<Upscale>(upscale);
   Kernel& k = op.kernel;
   k.stride_x =
@@ -86,7 +86,7 @@ bool decode_kernel(const Registers& r, Operation& op) {
   k.width = (k.extent_w - 1) / k.dilation_x + 1;
   k.height = (k.extent_h - 1) / k.dilation_y + 1;
   if (k.taps() > npu::kMaxPoolElements)
-    return refuse("a kernel of", static_cast<uint32_t>(std::min<int64_t>(k.taps(), UINT32_MAX)));
+    return reject("a kernel of", static_cast<uint32_t>(std::min<int64_t>(k.taps(), UINT32_MAX)));
   op.part_kernel_first = FIELD(KERNEL_STRIDE, "weight_order") != 0;
   return true;
 }
@@ -103,7 +103,7 @@ bool rounding_of(uint32_t value, Rounding& mode) {
       mode = Rounding::kNatural;
       return true;
   }
-  return refuse("round_mode", value);
+  return reject("round_mode", value);
 }
 
 bool operand_scaling_of(uint32_t value, OperandScaling& scaling) {
@@ -118,7 +118,7 @@ bool operand_scaling_of(uint32_t value, OperandScaling& scaling) {
       scaling = OperandScaling::kSecond32;
       return true;
   }
-  return refuse("scale_mode", value);
+  return reject("scale_mode", value);
 }
 
 bool decode_scaling(const Registers& r, Operation& op) {
@@ -158,7 +158,7 @@ bool clip_type_of(uint32_t range, ElementType& type) {
       type = {.bytes = 2, .is_signed = true};
       return true;
     default:
-      return refuse("activation_clip_range", range);
+      return reject("activation_clip_range", range);
   }
 }
 
@@ -172,7 +172,7 @@ bool decode_activation(const Registers& r, Operation& op) {
   // The hardware has interpolated tables for TANH and SIGMOID. Compilers since Vela 1.0 write their own tables, so this
   // simulator does not support the built-in ones.
   if (!a.table && function != static_cast<uint32_t>(ActivationFunction::RELU))
-    return refuse("activation function", function);
+    return reject("activation function", function);
   if (a.table) a.slot = static_cast<uint8_t>(function - kFirstTable);
   if (!clip_type_of(FIELD(ACTIVATION, "activation_clip_range"), a.type)) return false;
   a.clamp = a.type.bytes <= 2;
@@ -207,7 +207,7 @@ bool pool_of(uint64_t data, Operation& op) {
       op.pool = Pool::kReduceSum;
       return true;
     default:
-      return refuse("pooling_mode", mode);
+      return reject("pooling_mode", mode);
   }
 }
 
@@ -229,7 +229,7 @@ constexpr std::array kElementwiseRows{ElementwiseRow{npu::ElementwiseMode::MUL, 
 bool elementwise_of(uint64_t data, Operation& op) {
   const uint32_t mode = npu::field_of(Op::ELEMENTWISE, "elementwise_mode", Product::kU55).get(data);
   const auto* row = std::ranges::find(kElementwiseRows, static_cast<npu::ElementwiseMode>(mode), &ElementwiseRow::mode);
-  if (row == kElementwiseRows.end()) return refuse("elementwise_mode", mode);
+  if (row == kElementwiseRows.end()) return reject("elementwise_mode", mode);
   op.kind = Kind::kElementwise;
   op.elementwise = row->ours;
   return true;
@@ -248,7 +248,7 @@ bool kind_of(const Command& command, Operation& op) {
     case Op::ELEMENTWISE:
       return elementwise_of(command.data, op);
     default:
-      return refuse("operation", static_cast<uint32_t>(command.op));
+      return reject("operation", static_cast<uint32_t>(command.op));
   }
 }
 
@@ -260,7 +260,7 @@ bool decode(const Command& command, const Registers& registers, Operation& op) {
   decode_operands(registers, op);
   constexpr uint8_t kWidest = 4;
   if (std::max({op.ifm.type.bytes, op.ifm2.type.bytes, op.ofm.type.bytes}) > kWidest)
-    return refuse("activation_precision", 3);
+    return reject("activation_precision", 3);
   if (!decode_kernel(registers, op) || !decode_scaling(registers, op) || !decode_activation(registers, op))
     return false;
   decode_weights(registers, op);

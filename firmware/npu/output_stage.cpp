@@ -23,7 +23,7 @@ uint64_t number_at(std::span<const std::byte> bytes, size_t at, size_t count) {
   return value;
 }
 
-bool refuse_scales(std::string_view why) {
+bool reject_scales(std::string_view why) {
   error().text("ethosu: ").text(why);
   return false;
 }
@@ -51,12 +51,12 @@ bool OutputStage::prepare(const Operation& op, const Resources& resources) {
   zero_point_ = op.ofm.type.bytes >= 4 && !op.activation.table ? 0 : op.ofm.zero_point;
   scales_ = resources.scales;
   if (has_entries_ && scales_.size() < static_cast<size_t>(op.ofm_extent.depth) * kEntryBytes)
-    return refuse_scales("the scale table is shorter than the output's channels need");
+    return reject_scales("the scale table is shorter than the output's channels need");
   if (!op.activation.table) return true;
   const size_t start = size_t{op.activation.slot} * npu::kLutSlotBytes;
   const size_t bytes = table_bytes(op.activation.type, op.ofm.type);
   if (start > resources.tables.size() || bytes > resources.tables.size() - start)
-    return refuse_scales("a lookup table reaches outside of its memory");
+    return reject_scales("a lookup table reaches outside of its memory");
   table_ = resources.tables.subspan(start, bytes);
   return true;
 }

@@ -10,7 +10,7 @@ namespace {
 
 std::array<char, 512> words;  // the arguments, each terminated by NUL
 
-bool refuse(std::string_view why, std::string_view what) {
+bool reject(std::string_view why, std::string_view what) {
   error().text("arguments: ").text(why).text(": ").text(what).text(" (-i FILE ... -o PREFIX -n COUNT)");
   return false;
 }
@@ -28,12 +28,12 @@ bool read_option(std::string_view option, const char* value, Options& options) {
   if (option == "-o") {
     options.output = value;
   } else if (option == "-n") {
-    if (!read_count(value, options.inferences)) return refuse("not a number of inferences", value);
+    if (!read_count(value, options.inferences)) return reject("not a number of inferences", value);
   } else if (option == "-i") {
-    if (options.input_count == Options::kMaxInputs) return refuse("too many inputs", value);
+    if (options.input_count == Options::kMaxInputs) return reject("too many inputs", value);
     options.inputs[options.input_count++] = value;
   } else {
-    return refuse("unknown", option);
+    return reject("unknown", option);
   }
   return true;
 }
@@ -41,7 +41,7 @@ bool read_option(std::string_view option, const char* value, Options& options) {
 }  // namespace
 
 bool read_options(std::string_view arguments, Options& options) {
-  if (arguments.size() >= words.size()) return refuse("too long", arguments);
+  if (arguments.size() >= words.size()) return reject("too long", arguments);
   std::ranges::replace_copy(arguments, words.begin(), ' ', '\0');
   words[arguments.size()] = '\0';
   const char* const end = words.data() + arguments.size();
@@ -52,7 +52,7 @@ bool read_options(std::string_view arguments, Options& options) {
       ++word;
       continue;
     }
-    if (value >= end) return refuse("nothing follows", option);
+    if (value >= end) return reject("nothing follows", option);
     if (!read_option(option, value, options)) return false;
     word = value + std::string_view(value).size() + 1;
   }

@@ -49,14 +49,14 @@ void fill_with_ones(const Tensor& tensor) {
   }
 }
 
-bool refuse(size_t index, std::string_view why) {
+bool reject(size_t index, std::string_view why) {
   error().text("input ").number(static_cast<int64_t>(index)).text(": ").text(why);
   return false;
 }
 
 bool read_input(size_t index, const char* name, std::span<std::byte> bytes) {
   const size_t given = board_file_bytes(name);
-  if (given == kNoFile) return refuse(index, "its file cannot be read");
+  if (given == kNoFile) return reject(index, "its file cannot be read");
   if (given != bytes.size()) {
     error()
         .text("input ")
@@ -69,7 +69,7 @@ bool read_input(size_t index, const char* name, std::span<std::byte> bytes) {
         .number(static_cast<int64_t>(given));
     return false;
   }
-  return board_read_file(name, bytes) || refuse(index, "its file cannot be read");
+  return board_read_file(name, bytes) || reject(index, "its file cannot be read");
 }
 
 // The memory for an input. Empty if there is none.
@@ -87,7 +87,7 @@ bool prepare_input(runtime::Method& method, size_t index, const Options& options
   const Tensor& tensor = method.input(index).tensor;
   if (tensor.bytes() == 0) return true;
   const std::span<std::byte> memory = memory_of(method, index, arena);
-  if (memory.empty()) return refuse(index, "there is no memory for it in the method pool");
+  if (memory.empty()) return reject(index, "there is no memory for it in the method pool");
   if (options.input_count > 0) return read_input(index, options.inputs[index], memory);
   fill_with_ones(tensor);
   return true;

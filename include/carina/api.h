@@ -208,7 +208,7 @@ struct Program {
 };
 
 // Partitions a model, compiles its delegates and packages the result as an ExecuTorch program. A node that the target's
-// compiler refuses runs on the CPU; its decision gives the reason. Errors: those of partition() and compile_delegate();
+// compiler rejects runs on the CPU; its decision gives the reason. Errors: those of partition() and compile_delegate();
 // a program that exceeds a budget; all operators that neither the target nor a kernel of ExecuTorch can run.
 Result<Program> compile(Model model, const TargetNames& target, const CompileOptions& options = {},
                         const Log& log = {});

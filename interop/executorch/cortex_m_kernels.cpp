@@ -1,6 +1,6 @@
-// The kernels of ExecuTorch's Cortex-M backend (cortex_m::) in the official runtime of this machine, which has none: a
-// program that is int8 on the CPU runs there too.
-// How a kernel is registered: executorch/runtime/kernel/operator_registry.h of the official package.
+// Registers the kernels of ExecuTorch's Cortex-M backend (cortex_m::) in the official runtime on a host, whose package
+// does not have them. Programs with int8 kernels on the CPU can then run there.
+// Interface of the registration: executorch/runtime/kernel/operator_registry.h of the official package.
 #include <executorch/runtime/kernel/kernel_runtime_context.h>
 #include <executorch/runtime/kernel/operator_registry.h>
 #include <executorch/runtime/platform/log.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMaxKernels = 40;
 
-// Those of the runtime's table: the names begin alike, so they stand in a row.
+// The Cortex-M kernels of the runtime's table. It is sorted by name, so they are adjacent.
 std::span<const runtime::KernelEntry> cortex_m_kernels() {
   const auto all = runtime::portable_kernels();
   const auto is_ours = [](const runtime::KernelEntry& entry) { return entry.name.starts_with("cortex_m::"); };
@@ -38,7 +38,7 @@ Result<void> run(const runtime::KernelEntry& entry, official::Span<official::EVa
                .got = runtime::name_of(error)});
 }
 
-// A kernel of the official runtime is a function without data of its own: one for each place of the table.
+// A kernel of the official runtime is a function without data, so each entry of the table has a function of its own.
 template <size_t index>
 void call(official::KernelRuntimeContext& context, official::Span<official::EValue*> arguments) {
   const auto done = guarded([&] { return run(cortex_m_kernels()[index], arguments); });
@@ -49,7 +49,7 @@ constexpr auto kCalls = []<size_t... positions>(std::index_sequence<positions...
   return std::array<official::OpFunction, sizeof...(positions)>{call<positions>...};
 }(std::make_index_sequence<kMaxKernels>());
 
-// A process that has linked the backend's own keeps those: registering a name twice ends it.
+// If the process has linked the backend's own kernels, they stay: registering a name twice would end the process.
 [[maybe_unused]] const bool kRegistered = [] {
   const auto kernels = cortex_m_kernels();
   for (size_t i = 0; i < kernels.size(); ++i) {

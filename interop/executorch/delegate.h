@@ -3,26 +3,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// What a program that runs Ethos-U or VGF delegates in the official ExecuTorch runtime may ask of the simulator, or the
-// interpreter, behind them. Loading the library registers the delegates "EthosUBackend" and "VgfBackend"; these
-// functions are for their reports. Safe to call from
-// any thread.
+// Reports of Ethos-U and VGF delegates that run in the official ExecuTorch runtime. Loading the library registers the
+// delegates "EthosUBackend" (the simulator) and "VgfBackend" (the interpreter). The functions may be called from any
+// thread.
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// Whether runs of delegates that are loaded from now on are timed (estimates, docs/cycle-model.md): true at first.
+// Sets whether delegates that are loaded from now on estimate cycles (docs/cycle-model.md). Default: true.
 void carina_executorch_set_timed(bool timed);
 
-// How many delegate calls there were since the start or the last clear. The oldest of more than 1,000 are dropped.
+// Returns the number of delegate calls since the start or the last clear. Only the last 1,000 reports are kept.
 size_t carina_executorch_report_count(void);
-// One call's report, as `carina run --json` has it under "npu": text of *size bytes with a 0 behind, valid until the
-// same thread asks again. NULL: no such report.
+// Returns the report of one call, as `carina run --json` prints it under "npu": text of *size bytes and a final 0,
+// valid until the next call of this function on the same thread. NULL: there is no such report.
 const char* carina_executorch_report(size_t call, size_t* size);
 void carina_executorch_clear_reports(void);
 
-// Why the last delegate failed to load or to run, as text; "" when none did. Valid until the same thread asks again.
+// Returns why the last delegate failed to load or to run; "" if none has failed. Valid until the next call on the same
+// thread.
 const char* carina_executorch_last_error(void);
 
 #ifdef __cplusplus

@@ -8,7 +8,7 @@
 #include "carina/result.h"
 #include "runtime/kernel.h"
 
-// What the delegates share at the boundary to the official runtime.
+// Conversions and errors that the delegates share at the boundary to the official runtime.
 namespace carina::interop {
 
 namespace official = ::executorch::runtime;
@@ -23,11 +23,11 @@ struct Converted {
 };
 Converted converted(official::Span<official::EValue*> arguments);
 
-// Tells the official log and keeps it for carina_executorch_last_error().
+// Writes an error to the official log, and keeps it for carina_executorch_last_error().
 official::Error failed(const Diagnostics& why, official::Error as);
 
-// Loading the library registers its delegates. Nothing is left to tell at that point of a program's life, so a refusal
-// (another delegate of that name is there) is logged.
+// Registers a delegate when the library is loaded. At that time there is no caller who could get an error, so a failure
+// (another delegate has that name) is logged.
 bool registered(const char* name, official::BackendInterface& delegate);
 
 }  // namespace carina::interop

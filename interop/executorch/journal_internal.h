@@ -10,7 +10,7 @@
 
 namespace carina::interop {
 
-// What happened in this process: the reports of delegate calls, and the last failure. Calls come from any thread.
+// The reports of delegate calls in this process, and the last failure. May be called from any thread.
 class Journal {
  public:
   static Journal& get();
@@ -24,7 +24,7 @@ class Journal {
   void clear();
 
   [[nodiscard]] size_t calls() const;
-  // As JSON text; nothing when there is no such call.
+  // The report as JSON text; nothing if there is no such call.
   [[nodiscard]] std::optional<std::string> call(size_t index) const;
   [[nodiscard]] std::string last_error() const;
 

@@ -42,22 +42,25 @@ void bind_target(nb::module_& module) {
           },
           "accelerator"_a, "system_config"_a = "", "memory_mode"_a = "", "config_files"_a = std::vector<std::string>(),
           "arena_cache_bytes"_a.none() = nb::none(),
-          "Names are looked up when the target is used. `config_files`: paths of vela.ini files, read at once.")
+          "Names are checked when the target is used. `config_files`: paths of vela.ini files, which are read "
+          "immediately.")
       .def_ro("accelerator", &api::TargetNames::accelerator)
       .def_ro("system_config", &api::TargetNames::system_config)
       .def_ro("memory_mode", &api::TargetNames::memory_mode)
       .def_ro("arena_cache_bytes", &api::TargetNames::arena_cache_bytes);
-  nb::class_<api::Flags>(module, "Flags", "What flags of Vela ask for; read_flags() makes one.")
+  nb::class_<api::Flags>(module, "Flags",
+                         "The target and the options that Vela's flags select. read_flags() returns one.")
       .def_ro("target", &api::Flags::target)
       .def_prop_ro("optimize", [](const api::Flags& flags) { return name_of_enum(flags.delegate.optimize); });
 }
 
 void bind_blob(nb::module_& module) {
-  nb::class_<api::DelegateBlob>(module, "DelegateBlob", "A compiled delegate, as a program holds it.")
+  nb::class_<api::DelegateBlob>(module, "DelegateBlob",
+                                "A compiled delegate, in the form in which a program contains it.")
       .def_ro("backend_id", &api::DelegateBlob::backend_id, "\"EthosUBackend\"")
       .def_prop_ro(
           "blob", [](const api::DelegateBlob& blob) { return bytes_of(blob.blob); },
-          "What the runtime on the device parses.")
+          "The bytes that the runtime on the device parses.")
       .def_prop_ro(
           "compile_specs",
           [](const api::DelegateBlob& blob) {
@@ -74,35 +77,34 @@ void bind_blob(nb::module_& module) {
             for (const api::Artifact& file : blob.artifacts) files.emplace_back(file.suffix, bytes_of(file.bytes));
             return files;
           },
-          "End of the name, \"vela.npz\", and bytes of each file that shows what became of it, where they were asked "
-          "for.")
+          "Suffix of the name (\"vela.npz\") and bytes of each file that describes the delegate, if `artifacts` was set.")
       .def_prop_ro("command_stream_bytes", [](const api::DelegateBlob& b) { return b.report.command_stream_bytes; })
       .def_prop_ro("weight_bytes", [](const api::DelegateBlob& b) { return b.report.weight_bytes; })
       .def_prop_ro(
           "scratch_bytes", [](const api::DelegateBlob& b) { return b.report.scratch_bytes; },
-          "The arena that it needs while it runs.")
+          "Bytes of the arena that the delegate needs while it runs.")
       .def_prop_ro(
           "fast_scratch_bytes", [](const api::DelegateBlob& b) { return b.report.fast_scratch_bytes; },
-          "The fast memory in addition to an arena in slow memory.")
+          "Bytes of fast memory that it needs besides an arena in slow memory.")
       .def_prop_ro("tosa_operators", [](const api::DelegateBlob& b) { return b.report.tosa_operators; })
       .def_prop_ro(
           "macs",
           [](const api::DelegateBlob& b) {
             return b.report.estimate ? std::optional(b.report.estimate->macs) : std::nullopt;
           },
-          "Multiply-accumulates per inference; None where there is no estimate.")
+          "Multiply-accumulates per inference, or None if there is no estimate.")
       .def_prop_ro(
           "npu_operations",
           [](const api::DelegateBlob& b) {
             return b.report.estimate ? std::optional(b.report.estimate->operations) : std::nullopt;
           },
-          "None where there is no estimate.")
+          "None if there is no estimate.")
       .def_prop_ro(
           "cycles",
           [](const api::DelegateBlob& b) {
             return b.report.estimate ? std::optional(b.report.estimate->cycles) : std::nullopt;
           },
-          "NPU cycles per inference, an estimate; None where there is none.")
+          "Estimated NPU cycles per inference, or None.")
       .def_prop_ro(
           "memories",
           [](const api::DelegateBlob& b) {
@@ -111,7 +113,8 @@ void bind_blob(nb::module_& module) {
           "The use of each memory in one inference, if `layers` was requested.");
   nb::class_<results::MemoryUse>(module, "MemoryUse", "The use of one memory in one inference, in bytes.")
       .def_ro("memory", &results::MemoryUse::memory, "\"Sram\", \"OffChipFlash\" ...")
-      .def_ro("bytes_per_second", &results::MemoryUse::bytes_per_second, "The maximum of the NPU's port.")
+      .def_ro("bytes_per_second", &results::MemoryUse::bytes_per_second,
+              "The bandwidth of the NPU's port to this memory.")
       .def_ro("feature_map_read_bytes", &results::MemoryUse::feature_map_read_bytes)
       .def_ro("feature_map_write_bytes", &results::MemoryUse::feature_map_write_bytes)
       .def_ro("weight_read_bytes", &results::MemoryUse::weight_read_bytes)
@@ -134,7 +137,7 @@ api::DelegateOptions options_of(int threads, int64_t arena_budget_bytes, const s
 void bind_delegates(nb::module_& module) {
   bind_target(module);
   bind_blob(module);
-  module.def("targets", &api::targets, "The names of all targets that can be compiled for, as Vela writes them.");
+  module.def("targets", &api::targets, "Returns the names of all targets, in Vela's spelling.");
   module.def(
       "read_flags",
       [](const std::string& flags, NoteListener note) {
@@ -156,7 +159,7 @@ void bind_delegates(nb::module_& module) {
       },
       "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "arena_budget_bytes"_a = 0, "optimize"_a = "speed",
       "dynamic_weights"_a = false, "check"_a = "quick", "artifacts"_a = false, "layers"_a = false, CARINA_LISTENERS,
-      "Compiles one TOSA graph (FlatBuffer 1.0 or 0.80, one region) for the whole of it to run on the target. "
+      "Compiles a TOSA graph (FlatBuffer 1.0 or 0.80, one region) as one delegate. All of it must run on the target. "
       "`optimize`: \"speed\", \"search\" or \"size\"; `check`: \"quick\", \"full\" or \"off\".");
 }
 

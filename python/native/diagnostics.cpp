@@ -45,8 +45,8 @@ Severity severity_of(const std::string& word) {
 
 void bind_diagnostics(nb::module_& module) {
   nb::class_<Diagnostic>(module, "Diagnostic",
-                         "One message: what is wrong, where, what was expected, what was found, what to do. Parts that "
-                         "say nothing are empty.")
+                         "A message: what is wrong, where, what was expected, what was found, and what to do. Parts "
+                         "without content are empty.")
       .def(
           "__init__",
           [](Diagnostic* self, std::string where, std::string what, std::string expected, std::string got,
@@ -66,10 +66,10 @@ void bind_diagnostics(nb::module_& module) {
       .def_ro("expected", &Diagnostic::expected)
       .def_ro("got", &Diagnostic::got)
       .def_ro("hint", &Diagnostic::hint)
-      .def_ro("node", &Diagnostic::node, "The index of the node that it is about, in the graph that was given.")
+      .def_ro("node", &Diagnostic::node, "Index of the node that the message is about, in the caller's graph.")
       .def_prop_ro(
           "fault", [](const Diagnostic& d) { return name_of(d.fault); },
-          "Whose: \"input\", \"usage\", \"environment\" or \"internal\" (Carina's own).")
+          "The cause: \"input\", \"usage\", \"environment\" or \"internal\" (a mistake of Carina).")
       .def_prop_ro(
           "severity", [](const Diagnostic& d) { return name_of(d.severity); }, "\"error\", \"warning\" or \"note\".")
       .def("__str__", [](const Diagnostic& d) { return to_string(d); })

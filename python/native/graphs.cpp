@@ -35,26 +35,27 @@ const char* name_of(quantize::OperandRole role) {
 void bind_annotations(nb::module_& module) {
   nb::class_<quantize::AnnotatedValue>(module, "AnnotatedValue", "A tensor between nodes of the model.")
       .def_ro("name", &quantize::AnnotatedValue::name)
-      .def_ro("quantized", &quantize::AnnotatedValue::quantized, "It is to be observed and to become integers.")
+      .def_ro("quantized", &quantize::AnnotatedValue::quantized, "Whether the value is to be observed and quantized.")
       .def_ro("group", &quantize::AnnotatedValue::group, "Values of a group share their parameters.")
-      .def_ro("scheme", &quantize::AnnotatedValue::scheme, "The number of its group's scheme.");
-  nb::class_<quantize::AnnotatedOperand>(module, "AnnotatedOperand", "An operand that becomes integers.")
+      .def_ro("scheme", &quantize::AnnotatedValue::scheme, "The number of the scheme of its group.");
+  nb::class_<quantize::AnnotatedOperand>(module, "AnnotatedOperand", "An operand that is quantized.")
       .def_ro("value", &quantize::AnnotatedOperand::value, "Index in Annotations.values.")
       .def_prop_ro(
           "role", [](const quantize::AnnotatedOperand& operand) { return name_of(operand.role); },
           "\"activation\", \"weight\" or \"bias\".")
       .def_ro("axis", &quantize::AnnotatedOperand::axis,
-              "Of weights and biases: that of the channels; None: one scale.")
+              "The axis of the channels of weights and biases. None: one scale for all.")
       .def_ro("end_int8", &quantize::AnnotatedOperand::end_int8,
-              "Integers stand for floats from -end to end, whatever was observed; None: for what was observed.")
+              "A fixed range, from -end to end. None: the observed range.")
       .def_ro("end_int16", &quantize::AnnotatedOperand::end_int16);
   nb::class_<quantize::AnnotatedNode>(module, "AnnotatedNode", "A node that computes with integers.")
       .def_ro("name", &quantize::AnnotatedNode::name)
       .def_ro("scheme", &quantize::AnnotatedNode::scheme)
       .def_ro("operands", &quantize::AnnotatedNode::operands)
       .def_ro("results", &quantize::AnnotatedNode::results, "Indices in Annotations.values.");
-  nb::class_<quantize::Annotations>(module, "Annotations",
-                                    "What a quantizer is to do with a model; annotate() makes one.")
+  nb::class_<quantize::Annotations>(
+      module, "Annotations",
+      "Annotations for a quantizer: values, operands and nodes of a model. annotate() returns one.")
       .def_ro("values", &quantize::Annotations::values)
       .def_ro("nodes", &quantize::Annotations::nodes);
   module.attr("LEFT_FLOAT") = quantize::kLeftFloat;
@@ -92,7 +93,7 @@ std::vector<size_t> indices_of(const std::vector<ir::ValueId>& ids) {
 }
 
 void bind_expansions(nb::module_& module) {
-  nb::class_<quantize::Expansion>(module, "Expansion", "A node as the simple ones that are computed in its place.")
+  nb::class_<quantize::Expansion>(module, "Expansion", "A node, as the simpler nodes that replace it.")
       .def_ro("node", &quantize::Expansion::node)
       .def_prop_ro(
           "values",
@@ -101,7 +102,7 @@ void bind_expansions(nb::module_& module) {
             for (const ir::Value& value : expansion.graph.values) names.push_back(value.name);
             return names;
           },
-          "Names of values; those of operands are the user's.")
+          "Names of values. Operands have the names of the user's model.")
       .def_prop_ro(
           "inputs", [](const quantize::Expansion& expansion) { return indices_of(expansion.graph.inputs); },
           "Indices of values.")
@@ -125,16 +126,18 @@ void bind_expansions(nb::module_& module) {
             return nodes;
           },
           nb::sig("def nodes(self) -> list[tuple[str, list[int], dict[str, object], list[int]]]"),
-          "In order: operator, operands, attributes, results; values by index, -1 for no operand.");
+          "For each node in order: operator, operands, attributes, results. Values are indices; -1 is an absent "
+          "operand.");
 }
 
 void bind_assignments(nb::module_& module) {
-  nb::class_<driver::NodeAssignment>(module, "NodeAssignment", "Where a node of the user's graph goes.")
+  nb::class_<driver::NodeAssignment>(
+      module, "NodeAssignment", "The delegate of a node of the user's graph, or the reason why it stays on the CPU.")
       .def_ro("name", &driver::NodeAssignment::name)
       .def_ro("op", &driver::NodeAssignment::op, "\"aten.conv2d.default\"")
       .def_ro("source", &driver::NodeAssignment::source, "\"model.py:41\"; may be empty.")
       .def_ro("delegate", &driver::NodeAssignment::delegate, "Its number; -1: the CPU.")
-      .def_ro("reason", &driver::NodeAssignment::reason, "Why not into a delegate; may be empty.")
+      .def_ro("reason", &driver::NodeAssignment::reason, "Why the node is in no delegate; may be empty.")
       .def_ro("hint", &driver::NodeAssignment::hint);
 }
 
@@ -157,11 +160,10 @@ void bind_graphs(nb::module_& module) {
       },
       "pt2"_a, "name"_a, nb::kw_only(), "general"_a = 0, "of_node"_a = std::map<std::string, int>(),
       "apart"_a = std::vector<int>(), "quantized_ends"_a = false, "note"_a.none() = nb::none(),
-      "What a framework's own quantizer is to do with a float model. Schemes are numbers of the caller's; `of_node`: "
-      "of "
-      "nodes that have another than the general one; LEFT_FLOAT: the node stays float; `apart`: schemes without zero "
-      "points, where what stands before an activation is integers of its own; `quantized_ends`: inputs and outputs are "
-      "integers.");
+      "Annotates a float model for the quantizer of a framework. Schemes are numbers that the caller chooses. "
+      "`of_node`: "
+      "schemes of single nodes, by name; LEFT_FLOAT keeps a node float. `apart`: schemes without zero points, whose "
+      "values before an activation have parameters of their own. `quantized_ends`: inputs and outputs are integers.");
   module.def(
       "expand",
       [](const nb::bytes& pt2, const std::string& name, int general, std::map<std::string, int> of_node,
@@ -172,7 +174,7 @@ void bind_graphs(nb::module_& module) {
       },
       "pt2"_a, "name"_a, nb::kw_only(), "general"_a = 0, "of_node"_a = std::map<std::string, int>(),
       "note"_a.none() = nb::none(),
-      "The nodes of a float model that are to be taken apart before it is annotated; arguments as of annotate().");
+      "Returns the nodes of a float model that have to be expanded before annotate(), which takes the same arguments.");
   module.def(
       "map_delegates",
       [](const nb::bytes& pt2, const std::string& name, const api::TargetNames& target,
@@ -186,27 +188,27 @@ void bind_graphs(nb::module_& module) {
                     [&](const Log& log) { return api::map_delegates(file, name, target, options, log); });
       },
       "pt2"_a, "name"_a, "target"_a, nb::kw_only(), "cpu_nodes"_a = std::vector<std::string>(), "delegates"_a = "npu",
-      CARINA_LISTENERS,
-      "Which nodes of the model are to be cut out for which delegate; `cpu_nodes`: names of nodes to keep on the CPU.");
+      CARINA_LISTENERS, "Assigns the nodes of a model to delegates. `cpu_nodes`: names of nodes that stay on the CPU.");
   nb::class_<api::TargetMemories>(module, "TargetMemories", "The memories of an Ethos-U target.")
       .def_ro("system_config", &api::TargetMemories::system_config)
       .def_ro("memory_mode", &api::TargetMemories::memory_mode)
       .def_ro("clock_hz", &api::TargetMemories::clock_hz, "0: unknown.")
-      .def_ro("arena_memory", &api::TargetMemories::arena_memory, "The memory that holds the arena: \"SRAM\".")
-      .def_ro("constants_memory", &api::TargetMemories::constants_memory, "The memory that holds weights: \"flash\".");
+      .def_ro("arena_memory", &api::TargetMemories::arena_memory, "The memory of the arena: \"SRAM\".")
+      .def_ro("constants_memory", &api::TargetMemories::constants_memory, "The memory of the constants: \"flash\".");
   module.def(
       "memories_of",
       [](const api::TargetNames& target) {
         return call({}, [&](const Log& log) { return api::memories_of(target, log); });
       },
-      "target"_a, "The memories of an Ethos-U target.");
-  nb::class_<api::TosaOperator>(module, "TosaOperator", "An operator of a TOSA graph, and where it comes from.")
+      "target"_a, "Returns the memories of an Ethos-U target.");
+  nb::class_<api::TosaOperator>(module, "TosaOperator",
+                                "An operator of a TOSA graph, and the node from which it was lowered.")
       .def_ro("op", &api::TosaOperator::op, "\"CONV2D\"")
       .def_ro("result", &api::TosaOperator::result, "The name of its first result.")
-      .def_ro("node", &api::TosaOperator::node, "The user's node that it was made for; empty: none.");
-  nb::class_<api::TracedTosa>(module, "TracedTosa", "A TOSA graph with where its operators come from.")
+      .def_ro("node", &api::TosaOperator::node, "The user's node from which it was lowered; empty: none.");
+  nb::class_<api::TracedTosa>(module, "TracedTosa", "A TOSA graph and the origins of its operators.")
       .def_prop_ro("tosa", [](const api::TracedTosa& traced) { return bytes_of(traced.tosa); })
-      .def_ro("operators", &api::TracedTosa::operators, "In the file's order, constants left out.");
+      .def_ro("operators", &api::TracedTosa::operators, "In the order of the file, without constants.");
   module.def(
       "to_traced_tosa",
       [](const api::Model& model, const api::TargetNames& target, const std::map<std::string, std::string>& locations,
@@ -215,8 +217,9 @@ void bind_graphs(nb::module_& module) {
                     [&](const Log& log) { return api::to_traced_tosa(model, target, locations, log); });
       },
       "model"_a, "target"_a, nb::kw_only(), "locations"_a = std::map<std::string, std::string>(), CARINA_LISTENERS,
-      "As to_tosa(), with where each operator comes from. `locations`: by the names of the user's nodes, what the file "
-      "says of the operators made from them.");
+      "Like to_tosa(), with the origin of each operator. `locations`: texts by names of the user's nodes, which the "
+      "file "
+      "has as locations of the operators lowered from them.");
 }
 
 }  // namespace carina::python

@@ -47,8 +47,10 @@ void bind_inspection(nb::module_& module) {
           return Result<std::string>(report::to_json(*listing));
         });
       },
-      "path"_a, nb::kw_only(), "note"_a.none() = nb::none(), "`carina inspect --json`: what a file holds.");
-  nb::class_<inspect::ProgramSignature>(module, "Signature", "What a program takes and returns, and its accelerator.")
+      "path"_a, nb::kw_only(), "note"_a.none() = nb::none(),
+      "Returns the content of a file, as `carina inspect --json` prints it.");
+  nb::class_<inspect::ProgramSignature>(module, "Signature",
+                                        "The inputs and outputs of a program, and its accelerator.")
       .def_ro("inputs", &inspect::ProgramSignature::inputs)
       .def_ro("outputs", &inspect::ProgramSignature::outputs)
       .def_ro("target", &inspect::ProgramSignature::target, "The name of an NPU, \"vgf\", \"tosa\" or \"\".");
@@ -58,7 +60,8 @@ void bind_inspection(nb::module_& module) {
         const Buffer file = buffer_of(pte);
         return call({}, [&](const Log&) { return inspect::signature_of(file, name); });
       },
-      "pte"_a, "name"_a = "program", "Inputs, outputs and accelerator of a .pte or .bpte. `name` is for messages.");
+      "pte"_a, "name"_a = "program",
+      "Returns the inputs, outputs and accelerator of a .pte or .bpte. `name` appears in messages.");
   module.def(
       "c_source",
       [](const nb::bytes& pte, const std::string& name, const std::vector<PortText>& inputs,
@@ -74,7 +77,7 @@ void bind_inspection(nb::module_& module) {
       "`carina compile -o model.h`: header and source of the program as a C array. Ports: name, scale or None, zero "
       "point.");
   module.def("stage_text", report::stage_text, "step"_a, "done"_a, "total"_a,
-             "The user's words for a step of progress: \"calibrating 12/200\".");
+             "Returns the text of a step of progress: \"calibrating 12/200\".");
 }
 
 }  // namespace carina::python

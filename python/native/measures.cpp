@@ -50,12 +50,12 @@ void save(const std::string& path, const nb::bytes& bytes) {
 }  // namespace
 
 void bind_measures(nb::module_& module) {
-  nb::class_<TextReport>(module, "TextReport", "What a command prints.")
+  nb::class_<TextReport>(module, "TextReport", "The output of a command, as text and as JSON.")
       .def(
           "to_json", [](const TextReport& report) { return report.json; }, "As with --json.")
       .def("to_text", [](const TextReport& report) { return report.text; });
   module.def("write_file", save, "path"_a, "bytes"_a,
-             "Writes a file in two steps: a failed write leaves what was there.");
+             "Writes a file in two steps: if writing fails, the previous file stays.");
   module.def(
       "accuracy",
       [](const std::string& model, const std::string& program, const std::string& data, const std::string& dump,
@@ -101,7 +101,7 @@ void bind_measures(nb::module_& module) {
                     [&](const Log& log) { return texts_of(explore::compare(request, log)); });
       },
       "a"_a, "b"_a, "compile"_a, nb::kw_only(), "vela"_a = "vela", "memory_budget_bytes"_a = int64_t{4} << 30,
-      CARINA_LISTENERS, "`carina compare`, of files; no `b`: what Vela makes of `a`.");
+      CARINA_LISTENERS, "Compares two files, as `carina compare` does. Without `b`, Vela compiles `a`.");
 }
 
 }  // namespace carina::python

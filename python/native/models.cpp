@@ -57,39 +57,40 @@ nb::bytes package(const api::Partition& partition, const std::vector<api::Delega
 }
 
 void bind_decision(nb::module_& module) {
-  nb::class_<api::Decision>(module, "Decision", "Where one node of the normalized graph runs, and why.")
+  nb::class_<api::Decision>(module, "Decision",
+                            "The side on which a node of the normalized graph runs, and the reason.")
       .def_ro("user_node", &api::Decision::user_node,
-              "Name of the node of the exported graph that it was made from; \"\": of none.")
+              "Name of the node of the exported graph from which the node was made; \"\" if there is none.")
       .def_ro("name", &api::Decision::name)
       .def_ro("op", &api::Decision::op, "\"aten.conv2d.default\"")
       .def_ro("source", &api::Decision::source, "\"model.py:41\", or \"\".")
       .def_ro("runs_on_npu", &api::Decision::runs_on_npu)
-      .def_ro("delegate", &api::Decision::delegate, "Index of its delegate; -1 on the CPU.")
+      .def_ro("delegate", &api::Decision::delegate, "Index of the delegate; -1: on the CPU.")
       .def_ro("reason", &api::Decision::reason)
-      .def_ro("hint", &api::Decision::hint, "What would put it on the NPU, or \"\".")
-      .def_ro("rule", &api::Decision::rule, "Which rule refused it: \"conv.stride\"; \"\" on the NPU.")
-      .def_ro("cpu_cycles", &api::Decision::cpu_cycles, "Cycles of a Cortex-M55, an estimate; 0 on the NPU.");
+      .def_ro("hint", &api::Decision::hint, "The change that would put the node on the NPU, or \"\".")
+      .def_ro("rule", &api::Decision::rule, "Which rule rejected it: \"conv.stride\"; \"\" on the NPU.")
+      .def_ro("cpu_cycles", &api::Decision::cpu_cycles, "Estimated cycles of a Cortex-M55; 0 on the NPU.");
 }
 
 void bind_values(nb::module_& module) {
-  nb::class_<datasets::InputType>(module, "InputType", "What a model or a program takes as one of its inputs.")
+  nb::class_<datasets::InputType>(module, "InputType", "The name, type and shape of an input of a model or program.")
       .def_ro("name", &datasets::InputType::name)
       .def_prop_ro(
           "dtype", [](const datasets::InputType& input) { return numpy_name(input.dtype); },
-          "NumPy's name of the type: \"float32\".")
+          "The type by its NumPy name: \"float32\".")
       .def_prop_ro("shape", shape_of, nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro(
           "is_number", [](const datasets::InputType& input) { return input.number.has_value(); },
-          "An int, float or bool that exporting fixed.");
-  nb::class_<api::Model>(module, "Model", "A model in memory, normalized; import_pt2() makes one.")
+          "The value of an int, float or bool input that the export has fixed.");
+  nb::class_<api::Model>(module, "Model", "A normalized model in memory. import_pt2() returns one.")
       .def_prop_ro("name", &api::Model::name)
       .def_prop_ro("quantization", &api::Model::quantization,
-                   "Where its integers came from: \"none\", \"imported\" ...");
+                   "The origin of the quantization: \"none\", \"imported\" ...");
   bind_decision(module);
-  nb::class_<api::Partition>(module, "Partition", "A model cut in two sides; partition() makes one.")
-      .def_ro("decisions", &api::Partition::decisions, "One per node of the normalized graph.")
+  nb::class_<api::Partition>(module, "Partition", "A model divided between NPU and CPU. partition() returns one.")
+      .def_ro("decisions", &api::Partition::decisions, "One decision for each node of the normalized graph.")
       .def_prop_ro("delegates", delegates_of, nb::sig("def delegates(self) -> list[bytes]"),
-                   "A TOSA 1.0 FlatBuffer for each; inputs and outputs are those of the delegate call.");
+                   "A TOSA 1.0 FlatBuffer for each delegate, whose inputs and outputs are those of the delegate call.");
 }
 
 }  // namespace
@@ -102,8 +103,10 @@ void bind_models(nb::module_& module) {
         return import_pt2(pt2, name, {std::move(note), std::move(progress)});
       },
       "pt2"_a, "name"_a = "model.pt2", nb::kw_only(), CARINA_LISTENERS,
-      "Reads what torch.export.save() wrote, and normalizes it. The bytes are not copied. `name` is for messages.");
-  module.def("inputs", &api::inputs, "model"_a, "The model's inputs, in order: what a sample holds.");
+      "Reads the bytes of a .pt2 (torch.export.save()) and normalizes the model. The bytes are not copied. `name` "
+      "appears in messages.");
+  module.def("inputs", &api::inputs, "model"_a,
+             "Returns the inputs of the model, in the order of the arrays of a sample.");
   module.def(
       "quantize",
       [](const api::Model& model, const std::vector<std::vector<Array>>& samples, const std::string& scheme,
@@ -112,8 +115,9 @@ void bind_models(nb::module_& module) {
       },
       "model"_a, "samples"_a, nb::kw_only(), "scheme"_a = "", "overrides"_a = std::vector<std::string>(),
       "threads"_a = 1, CARINA_LISTENERS,
-      "The model with integers, by calibration on samples: each one array per input, of exactly its type and shape. "
-      "Words as of `carina compile --quantize` and `--quantize-at`.");
+      "Quantizes a model by calibration. A sample has one array for each input, of the input's type and shape. "
+      "`scheme` and "
+      "`overrides` have the values of `carina compile --quantize` and `--quantize-at`.");
   module.def(
       "partition",
       [](const api::Model& model, const api::TargetNames& target, const std::string& delegates,
@@ -128,11 +132,13 @@ void bind_models(nb::module_& module) {
       },
       "model"_a, "target"_a, nb::kw_only(), "delegates"_a = "npu", "cpu_nodes"_a = std::vector<std::string>(),
       "cpu_ops"_a = std::vector<std::string>(), "cpu_modules"_a = std::vector<std::string>(), CARINA_LISTENERS,
-      "Splits the model for a target, and lowers the NPU's parts to TOSA. `delegates`: \"npu\" (what is faster there), "
-      "\"all\" (whatever it takes) or \"nothing\".");
-  module.def("package", package, "partition"_a, "blobs"_a,
-             nb::sig("def package(partition: Partition, blobs: Sequence[DelegateBlob]) -> bytes"),
-             "An ExecuTorch program (.pte) of a partition and its compiled delegates, in their order.");
+      "Divides a model between NPU and CPU, and lowers the NPU's parts to TOSA. `delegates`: \"npu\" (nodes that are "
+      "faster "
+      "there), \"all\" (every node that the NPU can run) or \"nothing\".");
+  module.def(
+      "package", package, "partition"_a, "blobs"_a,
+      nb::sig("def package(partition: Partition, blobs: Sequence[DelegateBlob]) -> bytes"),
+      "Returns an ExecuTorch program (.pte) of a partition and its compiled delegates, in the order of the partition.");
   module.def(
       "to_tosa",
       [](const api::Model& model, const api::TargetNames& target, NoteListener note, ProgressListener progress) {
@@ -140,8 +146,9 @@ void bind_models(nb::module_& module) {
         return bytes_of(call(listeners, [&](const Log& log) { return api::to_tosa(model, target, log); }));
       },
       "model"_a, "target"_a, nb::kw_only(), CARINA_LISTENERS,
-      "The whole model as one TOSA 1.0 FlatBuffer, in the idioms of a target. Types of inputs and outputs are the "
-      "model's.");
+      "Lowers the whole model to one TOSA 1.0 FlatBuffer, with the operators that the target prefers. Inputs and "
+      "outputs "
+      "have the types of the model.");
 }
 
 }  // namespace carina::python

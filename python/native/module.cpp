@@ -12,9 +12,8 @@ static_assert(sizeof(int) == SIZEOF_INT && sizeof(long) == SIZEOF_LONG && sizeof
 
 NB_MODULE(_native, module) {
   module.doc() =
-      "Carina's library: include/carina/api.h as it is. Calls give bytes, NumPy arrays and values of the classes here; "
-      "they let go of the "
-      "GIL, may run at the same time, and raise the exceptions of carina.errors.";
+      "The functions of include/carina/api.h. They return bytes, NumPy arrays and objects of the classes below. They "
+      "release the GIL, may run at the same time, and raise the exceptions of carina.errors.";
   module.attr("__version__") = CARINA_VERSION;
   carina::python::bind_diagnostics(module);
   carina::python::bind_models(module);

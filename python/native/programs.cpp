@@ -20,20 +20,22 @@ using namespace nb::literals;
 namespace {
 
 void bind_reports(nb::module_& module) {
-  nb::class_<results::CompileReport>(module, "CompileReport", "What became of a model: `carina compile` and `explain`.")
+  nb::class_<results::CompileReport>(module, "CompileReport",
+                                     "The report of a compilation, as `carina compile` and `explain` print it.")
       .def(
           "to_json", [](const results::CompileReport& report) { return report::to_json(report); },
-          "As `carina compile --json` prints it.")
+          "The report as `carina compile --json` prints it.")
       .def(
           "to_text",
           [](const results::CompileReport& report, bool nodes) {
             return report::to_text(report, nodes ? report::Detail::kNodes : report::Detail::kSummary);
           },
-          nb::kw_only(), "nodes"_a = false, "As `carina compile` prints it; with `nodes`, as `carina explain` does.")
+          nb::kw_only(), "nodes"_a = false,
+          "The report as `carina compile` prints it, or with `nodes`, as `carina explain` does.")
       .def(
           "to_html",
           [](const results::CompileReport& report) { return report::to_html(report, report::CompilePage::kCompile); },
-          "The page that `carina compile --report` writes.")
+          "The report as an HTML page, as `carina compile --report` writes it.")
       .def_ro("errors", &results::CompileReport::errors, "Why the model cannot be compiled.");
 }
 
@@ -44,7 +46,7 @@ void bind_programs(nb::module_& module) {
   nb::class_<driver::Compiled>(module, "Compiled", "A compiled program and its report.")
       .def_prop_ro(
           "program", [](const driver::Compiled& compiled) { return bytes_of(compiled.program); },
-          "The .pte, .npz or .vgf; each call copies it.")
+          "The bytes of the .pte, .npz or .vgf. Each access copies them.")
       .def_ro("report", &driver::Compiled::report);
   module.def(
       "package_tosa",
@@ -60,7 +62,7 @@ void bind_programs(nb::module_& module) {
         });
       },
       "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "optimize"_a = "speed", CARINA_LISTENERS,
-      "A program that is one call of one delegate, inputs and outputs as they are.");
+      "Returns a program that is one call of one delegate, whose inputs and outputs are those of the delegate.");
 }
 
 }  // namespace carina::python

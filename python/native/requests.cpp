@@ -53,7 +53,8 @@ void bind_target_request(nb::module_& module) {
 }
 
 void bind_quantize(nb::module_& module) {
-  nb::class_<models::QuantizeFlags> request(module, "QuantizeFlags", "The options of quantization, as text.");
+  nb::class_<models::QuantizeFlags> request(module, "QuantizeFlags",
+                                            "The options of quantization, as text of the command line.");
   request.def(nb::init<>());
   bind_options<options::QuantizeOptions>(request);
 }
@@ -88,7 +89,8 @@ void set_output(driver::CompileRequest& request, const std::string& word) {
 
 void bind_request(nb::module_& module) {
   using driver::CompileRequest;
-  nb::class_<CompileRequest> request(module, "CompileRequest", "A request of `carina compile`, explain or tosa.");
+  nb::class_<CompileRequest> request(module, "CompileRequest",
+                                     "The arguments of `carina compile`, `explain` or `tosa`.");
   request.def("__init__", [](CompileRequest* it) {
     new (it) CompileRequest();
     it->images.decoder = datasets::decode_image;
@@ -97,10 +99,10 @@ void bind_request(nb::module_& module) {
   bind_options<options::PipelineOptions>(request);
   bind_options<options::ScheduleOptions>(request);
   bind_options<options::DriverOptions>(request);
-  request.def_rw("model", &CompileRequest::model, "A path, or the name of `file` in messages.")
+  request.def_rw("model", &CompileRequest::model, "A path, or if `file` is set, its name in messages.")
       .def(
           "set_file", [](CompileRequest& it, const nb::bytes& file) { it.file = buffer_of(file); }, "file"_a,
-          "The model's bytes: a .pt2, .tosa or .vgf. They are not copied.")
+          "The bytes of the model: a .pt2, .tosa or .vgf. They are not copied.")
       .def(
           "set_images",
           [](CompileRequest& it, std::vector<double> mean, std::vector<double> std) {
@@ -108,14 +110,16 @@ void bind_request(nb::module_& module) {
             it.images.std = std::move(std);
           },
           "mean"_a, "std"_a,
-          "How the channels of images are normalized: one number each, or one for all; none: 0 and 1.")
+          "Mean and deviation of the channels of images: a number for each channel, or one for all. Default: 0 and 1.")
       .def_rw("target", &CompileRequest::target)
       .def_rw("quantize", &CompileRequest::quantize)
-      .def("set_arrays", set_arrays, "arrays"_a, "Calibration: arrays by input, of one or many samples, as in an .npz.")
-      .def("set_samples", set_samples, "samples"_a, "Calibration: each sample one array per input, in order.")
+      .def("set_arrays", set_arrays, "arrays"_a,
+           "Sets the calibration data: an array for each input, with one or several samples, as in an .npz.")
+      .def("set_samples", set_samples, "samples"_a,
+           "Sets the calibration data: samples with one array for each input, in order.")
       .def_rw("locations", &CompileRequest::locations,
-              "The locations in dumped TOSA files, by the user's nodes from which the operators were made.")
-      .def_rw("layers", &CompileRequest::layers, "Whether the report has the estimate of each operation.")
+              "Locations of operators in dumped TOSA files, by the user's nodes from which they were lowered.")
+      .def_rw("layers", &CompileRequest::layers, "Whether the report contains the estimate of each operation.")
       .def_prop_rw(
           "alternatives", [](const CompileRequest& it) { return static_cast<bool>(it.alternatives); },
           [](CompileRequest& it, bool wanted) {

@@ -87,12 +87,12 @@ std::vector<std::pair<std::string, nb::object>> outputs_of(const Run& run) {
 }
 
 void bind_run(nb::module_& module) {
-  nb::class_<Run>(module, "Run", "What one inference gave and took.")
+  nb::class_<Run>(module, "Run", "The outputs, times and cycles of one inference.")
       .def_prop_ro("outputs", outputs_of, nb::sig("def outputs(self) -> list[tuple[str, NDArray[Any]]]"),
-                   "Name and array of each output; the arrays are the run's own memory.")
-      .def_ro("npu_cycles", &Run::npu_cycles, "Estimated cycles of the NPU, where the run was timed.")
+                   "Name and array of each output. The arrays are views of the memory of this object.")
+      .def_ro("npu_cycles", &Run::npu_cycles, "Estimated cycles of the NPU, if the run was timed.")
       .def(
-          "to_json", [](const Run& run) { return run.json; }, "As the command prints it with --json.")
+          "to_json", [](const Run& run) { return run.json; }, "The result as the command prints it with --json.")
       .def("to_text", [](const Run& run) { return run.text; }, "As the command prints it.");
 }
 
@@ -143,7 +143,8 @@ void bind_runs(nb::module_& module) {
       },
       "tosa"_a, "inputs"_a.none() = nb::none(), nb::kw_only(), "name"_a = "model.tosa", "profile"_a = false,
       "level"_a = "8K", "memory_budget_bytes"_a = execute::kDefaultMemoryBudget, "dump_folder"_a = "", "threads"_a = 1,
-      CARINA_LISTENERS, "`carina interpret`: a TOSA file, exactly as its specification says. No inputs: zeros.");
+      CARINA_LISTENERS,
+      "Evaluates a TOSA file as the specification defines it, as `carina interpret` does. Without inputs: zeros.");
   module.def(
       "npu",
       [](const nb::bytes& stream, const Inputs& inputs, const std::string& name, bool timed, bool check, bool poison,

@@ -341,7 +341,7 @@ void apply_offset(Int8Product& product, int32_t* starts) {
   product.a.offset = 0;
 }
 
-// Computes a product of windows and filters. `memory` is for copies of windows; false: it is too small for one.
+// Multiplies windows and filters. `memory` is scratch for copies of windows. Returns false if it is too small for one.
 bool multiply_windows(const Convolution& conv, Int8Product product, std::span<int32_t> memory, int8_t* out) {
   product.inner = conv.filter_step;
   if (has_adjacent_windows(conv)) {

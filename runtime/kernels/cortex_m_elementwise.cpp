@@ -138,7 +138,7 @@ struct Lookup {
 // Computes elements of a row whose strides are 0 or 1, four at a time, and returns their number.
 template <typename Function>
 [[gnu::noinline]] size_t map_vectors(const Row& row, size_t count, Function function) {
-  int8_t repeated_a[4], repeated_b[4];  // the operands of a stride of 0
+  int8_t repeated_a[4], repeated_b[4];  // four copies of a broadcast element, to be loaded as a vector
   std::fill_n(repeated_a, 4, *row.a);
   std::fill_n(repeated_b, 4, *row.b);
   const int8_t *a = row.a_step == 0 ? repeated_a : row.a, *b = row.b_step == 0 ? repeated_b : row.b;

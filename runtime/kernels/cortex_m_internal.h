@@ -76,7 +76,7 @@ struct FourColumns {
   size_t rows;  // at least one
   const int32_t *starts, *more;
   int8_t* out;
-  ptrdiff_t out_step;  // from row to row
+  ptrdiff_t out_step;  // bytes between two output rows
 };
 
 // Four int32 sums as bytes, with one requantization or with one each.

@@ -127,7 +127,7 @@ struct Series {
   Place steps;
 };
 
-// The elements of a window: their numbers, and the steps between them in memory and in positions.
+// The elements of a window: rows and columns, the distances between them in memory, and in positions of the input.
 struct WindowSteps {
   size_t rows, columns;
   ptrdiff_t row, column;

@@ -103,8 +103,8 @@ void for_rows(const Tensor& in, const Tensor& out, const Rows& rows, const Conve
   }
 }
 
-// The same for tensors of different orders in memory, element by element. `each` is the size of an entry's row in
-// logical order, or 0: entries are along `axis`.
+// The same for tensors of different orders in memory, element by element. `each` is the length of an entry's block in
+// logical order; 0 means one entry for each index of `axis`.
 template <typename CodesOf>
 void for_elements(const Tensor& in, const Tensor& out, int64_t each, size_t axis, const Convert& convert,
                   const CodesOf& codes_of) {

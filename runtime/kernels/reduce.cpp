@@ -64,7 +64,7 @@ struct Keep {
 
 // A value, and whether one has been set.
 template <typename T>
-struct Found {
+struct Extreme {
   T value{};
   bool any = false;
 };
@@ -75,10 +75,10 @@ struct KeepBest {
   Better better;
 
   template <typename T>
-  void operator()(Found<T>& state, T value) const {
+  void operator()(Extreme<T>& state, T value) const {
     if (!state.any || better(value, state.value) || value != value) state = {value, true};
   }
-  void add_row(Found<float>& state, const float* from, ptrdiff_t step, size_t count) const {
+  void add_row(Extreme<float>& state, const float* from, ptrdiff_t step, size_t count) const {
     float best = state.any ? state.value : *from;
     repeat(count, [&] {
       const float value = *from;
@@ -94,7 +94,7 @@ struct KeepBest {
 template <typename Better>
 void reduce_to_best(const Tensor& in, const Tensor& out, Reduction& reduction, const Better& better) {
   reduce(
-      in, out, reduction, [](auto zero) { return Found<decltype(zero)>{}; }, KeepBest<Better>{better},
+      in, out, reduction, [](auto zero) { return Extreme<decltype(zero)>{}; }, KeepBest<Better>{better},
       [](const auto& state) { return state.value; });
 }
 
@@ -137,7 +137,7 @@ Error index_of_extreme(Arguments arguments, const Better& better) {
       [&](auto domain) {
         const auto read = domain.reader(in);
         for (int64_t i = 0; i < outputs; ++i, reduction.kept.next()) {
-          Found<typename decltype(domain)::Value> best;
+          Extreme<typename decltype(domain)::Value> best;
           int64_t position = 0;
           for (int64_t k = 0; k < each; ++k, reduction.reduced.next()) {
             const auto value = read(reduction.kept.at[0] + reduction.reduced.at[0]);

@@ -22,8 +22,12 @@
 
 namespace carina::backends {
 
-// Which records of a delegate's compilation are kept: none; the rows of its layers and its memory map; also files.
-enum class Artifacts { kDrop, kLayers, kKeep };
+// The records of a delegate's compilation that are kept.
+enum class Artifacts {
+  kDrop,    // none
+  kLayers,  // the rows of its layers and its memory map
+  kKeep,    // those, and files
+};
 using plan::Optimize;
 
 struct DelegateOptions : options::ScheduleOptions {

@@ -54,7 +54,7 @@ struct InputBatch {
 // bytes), a folder of such files, or numbers ("0.5", "1,2,3"; a single number fills the input). A file may hold many
 // samples. An input of one sample is used with every sample of the others. For an input that is a fixed number of the
 // program the word is that number ("3", "0.5", "true"). Errors: wrong count, dtype or shape; inputs with different
-// numbers of samples; a number other than the exported one, which ExecuTorch's runtime refuses too.
+// numbers of samples; a number other than the exported one, which ExecuTorch's runtime rejects too.
 Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<const InputType> inputs,
                               const ImageOptions& images, const Log& log);
 

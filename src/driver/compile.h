@@ -71,7 +71,7 @@ struct Compiled {
   std::optional<DumpFolder> dump = {};
 };
 
-// Compiles a model to a program. A node that partitioning assigned to the NPU and the NPU's compiler refuses runs on
+// Compiles a model to a program. A node that partitioning assigned to the NPU and the NPU's compiler rejects runs on
 // the CPU; the report gives the compiler's reason. In a dump folder, the files of each delegate n are
 // output_tag<n>_<TOSA spec>.tosa and output_tag<n>_vela.npz, which are the Arm flow's names, and as
 // output_tag<n>_schedule.txt. Errors: the errors of every stage.

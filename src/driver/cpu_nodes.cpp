@@ -59,7 +59,7 @@ Diagnostic no_such_operator(const std::string& name, const std::vector<ModelNode
 }
 
 // Why each node of the user's model is kept on the CPU; no value if it is not.
-using Reasons = std::vector<std::optional<ir::Refusal>>;
+using Reasons = std::vector<std::optional<ir::Rejection>>;
 
 void keep_modules(const std::vector<std::string>& names, const std::vector<ModelNode>& nodes, Reasons& reasons,
                   Diagnostics& errors) {
@@ -69,9 +69,9 @@ void keep_modules(const std::vector<std::string>& names, const std::vector<Model
       const UserModule* module = module_of(nodes[n], name);
       if (module == nullptr) continue;
       known = true;
-      reasons[n] = ir::Refusal{.rule = "user.module",
-                               .reason = fmt::format("--cpu-module keeps module {} on the CPU", module->path),
-                               .hint = "leave --cpu-module out"};
+      reasons[n] = ir::Rejection{.rule = "user.module",
+                                 .reason = fmt::format("--cpu-module keeps module {} on the CPU", module->path),
+                                 .hint = "leave --cpu-module out"};
     }
     if (!known) errors.push_back(no_such_module(name, nodes));
   }
@@ -86,8 +86,8 @@ std::vector<std::string> keep_operators(const std::vector<std::string>& names, c
     for (size_t n = 0; n < model.nodes.size(); ++n) {
       if (!ir::is_called(model.nodes[n].op, name)) continue;
       known = true;
-      reasons[n] =
-          ir::Refusal{.rule = "user.op", .reason = "--cpu-op keeps the operator on the CPU", .hint = "remove --cpu-op"};
+      reasons[n] = ir::Rejection{
+          .rule = "user.op", .reason = "--cpu-op keeps the operator on the CPU", .hint = "remove --cpu-op"};
     }
     if (known) continue;
     if (std::ranges::any_of(model.graph.nodes,
@@ -108,7 +108,7 @@ Result<SplitOptions> with_user_nodes(SplitOptions choices, const models::Model& 
   keep_modules(choices.cpu_modules, model.nodes, reasons, errors);
   choices.made_ops = keep_operators(choices.cpu_ops, model, reasons, errors);
   if (!errors.empty()) return fail(std::move(errors));
-  choices.keep = [reasons = std::move(reasons)](const ir::Node& node) -> std::optional<ir::Refusal> {
+  choices.keep = [reasons = std::move(reasons)](const ir::Node& node) -> std::optional<ir::Rejection> {
     return node.origin.valid() && node.origin.index() < reasons.size() ? reasons[node.origin.index()] : std::nullopt;
   };
   return choices;

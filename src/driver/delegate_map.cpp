@@ -13,6 +13,21 @@
 #include "models/import.h"
 #include "models/quantize.h"
 
+// Says which delegate each node of the user's model belongs to. The compiler decides about prepared nodes, whose
+// origins lead back to the user's nodes. Some user's nodes have no prepared node: a quantize node became the parameters
+// of a value, a clone disappeared. They take the delegate of their neighbors, in sweeps over the nodes in order
+// (producers decide) and in reverse (readers decide).
+//
+//   Example: conv [delegate 0] -> dequantize -> clone -> quantize -> conv [delegate 0]. The compiled program has two
+//   convolutions. assign_within() finds that all producers and all readers of the three nodes between them are in
+//   delegate 0, and puts them there. At a boundary, a quantize node belongs to the delegate that produces its operand,
+//   and a dequantize node to the one that reads its result.
+//
+// A delegate that would then wait for itself, a node that was divided, an int64 value at a boundary, or a delegate that
+// does not compile when it is cut out, puts nodes on the CPU, with a reason. The partitioning is repeated with these
+// nodes on the CPU until there are none. Each round takes at least one node more, so it ends. Time of a round: a
+// compilation, and a few sweeps over the edges for each delegate. Delegates are compiled one by one only when nothing
+// else puts a node on the CPU.
 namespace carina::driver {
 
 namespace {
@@ -38,9 +53,9 @@ bool lies_in_one_delegate(const std::vector<const Decision*>& parts) {
 }
 
 using Assignments = std::vector<std::optional<int>>;  // per node of the user's model; no value: it produced no operator
-using Kept = std::map<size_t, ir::Refusal>;  // nodes of the user's model that must stay on the CPU, with the reason
+using Kept = std::map<size_t, ir::Rejection>;  // nodes of the user's model that must stay on the CPU, with the reason
 
-ir::Refusal not_whole() {
+ir::Rejection not_whole() {
   return {.node = {},
           .rule = "whole node",
           .reason = "it could not be cut out of the graph as a whole",
@@ -48,7 +63,7 @@ ir::Refusal not_whole() {
 }
 
 // Delegates have 32-bit integers, and a caller that partitions the graph inserts no conversions at their boundaries.
-ir::Refusal wide_boundary(const ir::Value& value) {
+ir::Rejection wide_boundary(const ir::Value& value) {
   return {.node = {},
           .rule = "types.boundary",
           .reason = value.name + " is i64 where a delegate would begin or end, delegates take and give 32 bits",
@@ -76,7 +91,7 @@ class Coloring {
     assign_within();
     const std::vector<bool> integers = moved_integers();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (is_open(n) && step_of(n) != QuantizationStep::kDequantize) assignment(n) = of_makers(n);
+      if (is_open(n) && step_of(n) != QuantizationStep::kDequantize) assignment(n) = of_producers(n);
     }
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
       if (is_open(n) && (step_of(n) != QuantizationStep::kQuantize || integers[n])) assignment(n) = of_readers(n);
@@ -84,7 +99,7 @@ class Coloring {
     assign_moved_results();
     if (!takes_floats_) return;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (is_open(n)) assignment(n) = of_makers(n);
+      if (is_open(n)) assignment(n) = of_producers(n);
     }
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
       if (is_open(n)) assignment(n) = of_readers(n);
@@ -98,15 +113,15 @@ class Coloring {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const ir::Value& value = graph_.values[v];
       if (value.dtype != DType::kInt64 || value.constant) continue;
-      const ir::NodeId maker = producers_[v];
-      const int made = delegate_or_cpu(maker);
+      const ir::NodeId producer = producers_[v];
+      const int made = delegate_or_cpu(producer);
       bool leaves = is_output_[v];
       for (const ir::NodeId reader : users_[v]) {
         const int read = delegate_or_cpu(reader);
         leaves |= read != made;
         if (read != made && read != kCpu) kept.emplace(graph_[reader].origin.index(), wide_boundary(value));
       }
-      if (leaves && made != kCpu) kept.emplace(graph_[maker].origin.index(), wide_boundary(value));
+      if (leaves && made != kCpu) kept.emplace(graph_[producer].origin.index(), wide_boundary(value));
     }
   }
 
@@ -147,8 +162,8 @@ class Coloring {
       found[n] = step_of(n) == QuantizationStep::kDequantize ||
                  std::ranges::all_of(graph_.nodes[n].inputs, [&](ir::ValueId operand) {
                    if (!operand.valid() || graph_[operand].constant) return true;
-                   const ir::NodeId maker = producers_[operand.index()];
-                   return maker.valid() && found[maker.index()];
+                   const ir::NodeId producer = producers_[operand.index()];
+                   return producer.valid() && found[producer.index()];
                  });
     }
     return found;
@@ -159,7 +174,7 @@ class Coloring {
   void assign_within() {
     Assignments from(graph_.nodes.size()), to(graph_.nodes.size());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (is_open(n)) from[n] = of_makers(n, &from);
+      if (is_open(n)) from[n] = of_producers(n, &from);
     }
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
       if (is_open(n)) to[n] = of_readers(n, &to);
@@ -174,7 +189,7 @@ class Coloring {
   void assign_moved_results() {
     Assignments from(graph_.nodes.size()), to(graph_.nodes.size());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (is_open(n)) from[n] = of_makers(n, &from);
+      if (is_open(n)) from[n] = of_producers(n, &from);
     }
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
       if (is_open(n)) to[n] = step_of(n) == QuantizationStep::kQuantize ? from[n] : of_readers(n, &to);
@@ -198,8 +213,8 @@ class Coloring {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       found[n] = is_open(n) && std::ranges::all_of(graph_.nodes[n].inputs, [&](ir::ValueId operand) {
                    if (!operand.valid() || graph_[operand].constant) return true;
-                   const ir::NodeId maker = producers_[operand.index()];
-                   return maker.valid() && found[maker.index()];
+                   const ir::NodeId producer = producers_[operand.index()];
+                   return producer.valid() && found[producer.index()];
                  });
     }
     return found;
@@ -207,13 +222,13 @@ class Coloring {
 
   // Returns the delegate that produces all operands except constants and results of source nodes, if there is one.
   // `open` gives the assignments of open nodes.
-  [[nodiscard]] std::optional<int> of_makers(size_t node, const Assignments* open = nullptr) const {
+  [[nodiscard]] std::optional<int> of_producers(size_t node, const Assignments* open = nullptr) const {
     std::optional<int> found;
     for (const ir::ValueId operand : graph_.nodes[node].inputs) {
       if (!operand.valid() || graph_[operand].constant) continue;
-      const ir::NodeId maker = producers_[operand.index()];
-      if (maker.valid() && is_source_[maker.index()]) continue;
-      if (!maker.valid() || !agrees(found, maker, open)) return std::nullopt;
+      const ir::NodeId producer = producers_[operand.index()];
+      if (producer.valid() && is_source_[producer.index()]) continue;
+      if (!producer.valid() || !agrees(found, producer, open)) return std::nullopt;
     }
     return found;
   }
@@ -248,14 +263,14 @@ class Coloring {
       const ir::NodeId origin = graph_.nodes[n].origin;
       const bool inside = origin.valid() && assignment(n) == delegate;
       for (const ir::ValueId operand : graph_.nodes[n].inputs) {
-        const ir::NodeId maker = operand.valid() ? producers_[operand.index()] : ir::NodeId();
-        if (!maker.valid()) continue;
-        const bool made_inside = graph_[maker].origin.valid() && assignment(maker.index()) == delegate;
+        const ir::NodeId producer = operand.valid() ? producers_[operand.index()] : ir::NodeId();
+        if (!producer.valid()) continue;
+        const bool made_inside = graph_[producer].origin.valid() && assignment(producer.index()) == delegate;
         if (inside) {
-          waits[n] =
-              waits[n] || behind[maker.index()] || (waits[maker.index()] && !decided_[graph_[maker].origin.index()]);
+          waits[n] = waits[n] || behind[producer.index()] ||
+                     (waits[producer.index()] && !decided_[graph_[producer].origin.index()]);
         } else {
-          behind[n] = behind[n] || made_inside || behind[maker.index()];
+          behind[n] = behind[n] || made_inside || behind[producer.index()];
         }
       }
       if (waits[n] && decided_[origin.index()]) found.insert(origin.index());
@@ -284,7 +299,7 @@ Assignments assignments_of(const PartsOfNodes& parts) {
 // Returns the user's options, with these nodes of the user's model kept on the CPU too.
 SplitOptions keeping(const SplitOptions& split, const Kept& kept) {
   SplitOptions choices = split;
-  choices.keep = [&split, &kept](const ir::Node& node) -> std::optional<ir::Refusal> {
+  choices.keep = [&split, &kept](const ir::Node& node) -> std::optional<ir::Rejection> {
     if (split.keep) {
       if (auto constraint = split.keep(node)) return constraint;
     }
@@ -314,10 +329,10 @@ std::vector<NodeAssignment> described_all(const models::Model& model, const Assi
   std::vector<NodeAssignment> nodes;
   for (size_t n = 0; n < model.nodes.size(); ++n) {
     NodeAssignment& node = nodes.emplace_back(described(model.nodes[n], assignments[n], parts[n]));
-    const auto refusal = kept.find(n);
-    if (node.delegate != kCpu || refusal == kept.end()) continue;
-    node.reason = refusal->second.reason;
-    node.hint = refusal->second.hint;
+    const auto rejection = kept.find(n);
+    if (node.delegate != kCpu || rejection == kept.end()) continue;
+    node.reason = rejection->second.reason;
+    node.hint = rejection->second.hint;
   }
   return nodes;
 }
@@ -370,7 +385,7 @@ Result<void> try_whole(models::Model cut, const backends::Backend& backend, cons
   return fail(about_origins(about_origins(std::move(compiled).error(), lowered->graph), cut.graph));
 }
 
-ir::Refusal refusal_of(Diagnostic error) {
+ir::Rejection rejection_of(Diagnostic error) {
   std::string hint = std::move(error.hint);
   error.hint.clear();
   error.where.clear();
@@ -379,8 +394,8 @@ ir::Refusal refusal_of(Diagnostic error) {
 
 // Keeps nodes on the CPU that a backend would reject after they are cut out: the nodes of its errors, or else all nodes
 // of the delegate.
-void keep_refused(const ir::Graph& graph, const models::Model& model, const Assignments& assignments,
-                  const backends::Backend& backend, const backends::DelegateOptions& options, Kept& kept) {
+void keep_rejected(const ir::Graph& graph, const models::Model& model, const Assignments& assignments,
+                   const backends::Backend& backend, const backends::DelegateOptions& options, Kept& kept) {
   std::set<int> delegates;
   for (const std::optional<int>& assigned : assignments) {
     if (assigned && *assigned != kCpu) delegates.insert(*assigned);
@@ -393,16 +408,16 @@ void keep_refused(const ir::Graph& graph, const models::Model& model, const Assi
       return error.node && *error.node < assignments.size() && assignments[*error.node] == delegate;
     };
     for (const Diagnostic& error : made.error()) {
-      if (is_about(error)) kept.emplace(*error.node, refusal_of(error));
+      if (is_about(error)) kept.emplace(*error.node, rejection_of(error));
     }
     if (std::ranges::any_of(made.error(), is_about)) continue;
     for (size_t n = 0; n < assignments.size(); ++n) {
-      if (assignments[n] == delegate) kept.emplace(n, refusal_of(made.error().front()));
+      if (assignments[n] == delegate) kept.emplace(n, rejection_of(made.error().front()));
     }
   }
 }
 
-ir::Refusal as_asked() {
+ir::Rejection as_asked() {
   return {.node = {}, .rule = "user.node", .reason = "a check keeps the node on the CPU", .hint = "remove the check"};
 }
 
@@ -413,7 +428,7 @@ Kept kept_from_start(const models::Import& import, const SplitOptions& split) {
     if (std::ranges::find(split.cpu_nodes, import.nodes[n].name) != split.cpu_nodes.end()) kept.emplace(n, as_asked());
   }
   for (const Diagnostic& error : import.unknown) {
-    if (error.node) kept.emplace(*error.node, refusal_of(error));
+    if (error.node) kept.emplace(*error.node, rejection_of(error));
   }
   return kept;
 }
@@ -446,7 +461,7 @@ Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::
       if (!parts[n].empty() && !lies_in_one_delegate(parts[n])) more.emplace(n, not_whole());
     }
     coloring.keep_wide_boundaries(more);
-    if (more.size() == kept.size()) keep_refused(graph, model, coloring.assignments(), backend, options, more);
+    if (more.size() == kept.size()) keep_rejected(graph, model, coloring.assignments(), backend, options, more);
     if (more.size() == kept.size()) return described_all(model, coloring.assignments(), parts, kept);
     kept = std::move(more);
   }

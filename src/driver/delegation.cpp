@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kGeneralHint = "use another type, size or operator: docs/SUPPORTED_OPS.md";
 
 // Nodes of the prepared graph that lowering or the backend rejects.
-using Refusals = std::vector<ir::Refusal>;
+using Rejections = std::vector<ir::Rejection>;
 
 std::string reason_of(Diagnostic error) {
   error.where.clear();
@@ -25,18 +25,18 @@ std::string reason_of(Diagnostic error) {
 
 // Adds the nodes of errors about the prepared graph. Returns false if an error is about something else or all nodes are
 // known; then another attempt would change nothing.
-bool add_refusals(const Diagnostics& errors, std::string_view rule, Refusals& refused) {
-  const size_t before = refused.size();
+bool add_rejections(const Diagnostics& errors, std::string_view rule, Rejections& rejected) {
+  const size_t before = rejected.size();
   for (const Diagnostic& error : errors) {
     if (!error.node || error.fault != Fault::kInput) return false;
     const ir::NodeId node(*error.node);
-    if (std::ranges::find(refused, node, &ir::Refusal::node) != refused.end()) continue;
-    refused.push_back({.node = node,
-                       .rule = std::string(rule),
-                       .reason = reason_of(error),
-                       .hint = error.hint.empty() ? std::string(kGeneralHint) : error.hint});
+    if (std::ranges::find(rejected, node, &ir::Rejection::node) != rejected.end()) continue;
+    rejected.push_back({.node = node,
+                        .rule = std::string(rule),
+                        .reason = reason_of(error),
+                        .hint = error.hint.empty() ? std::string(kGeneralHint) : error.hint});
   }
-  return refused.size() > before;
+  return rejected.size() > before;
 }
 
 // Compiles all delegates. Errors: those of the backend for all delegates, each with the node from which the TOSA node
@@ -86,12 +86,12 @@ Result<Delegated> compile_delegates(Split split, const backends::Backend& backen
 Result<Delegated> delegate_graph(const ir::Graph& prepared, const backends::Backend& backend,
                                  const SplitOptions& choices, const backends::DelegateOptions& options,
                                  const Log& log) {
-  Refusals refused;
+  Rejections rejected;
   for (;;) {
-    auto split = choices.cache != nullptr && refused.empty() ? choices.cache->split(prepared, backend, choices, log)
-                                                             : split_graph(prepared, backend, choices, refused, log);
+    auto split = choices.cache != nullptr && rejected.empty() ? choices.cache->split(prepared, backend, choices, log)
+                                                              : split_graph(prepared, backend, choices, rejected, log);
     if (!split) {
-      if (!add_refusals(split.error(), "lower", refused)) return std::unexpected(std::move(split).error());
+      if (!add_rejections(split.error(), "lower", rejected)) return std::unexpected(std::move(split).error());
       continue;
     }
     drop_weights(prepared);
@@ -100,7 +100,7 @@ Result<Delegated> delegate_graph(const ir::Graph& prepared, const backends::Back
       drop_constants(*split, options);
       return Delegated{.split = *std::move(split), .delegates = *std::move(delegates)};
     }
-    if (!add_refusals(delegates.error(), "npu", refused)) return std::unexpected(std::move(delegates).error());
+    if (!add_rejections(delegates.error(), "npu", rejected)) return std::unexpected(std::move(delegates).error());
   }
 }
 

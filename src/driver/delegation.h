@@ -26,7 +26,7 @@ Result<Delegated> compile_delegates(Split split, const backends::Backend& backen
                                     const backends::DelegateOptions& options, const Log& log);
 
 // Partitions a prepared graph and compiles its delegates. A node that partitioning assigned to the NPU and that
-// lowering or the backend refuses runs on the CPU, with the reason and a hint. Errors: those of split_graph(); those of
+// lowering or the backend rejects runs on the CPU, with the reason and a hint. Errors: those of split_graph(); those of
 // the backend that name no node.
 Result<Delegated> delegate_graph(const ir::Graph& prepared, const backends::Backend& backend,
                                  const SplitOptions& choices, const backends::DelegateOptions& options, const Log& log);

@@ -37,13 +37,13 @@ ir::Graph prepared_part(ir::Graph graph, Diagnostics& errors) {
     ir::Graph tried = graph;
     const auto prepared = normalize::prepare(tried, evaluate::KernelEvaluator{}, Log{});
     if (prepared) return tried;
-    std::set<size_t> refused;
+    std::set<size_t> rejected;
     for (const Diagnostic& error : prepared.error()) {
-      if (error.node) refused.insert(*error.node);
+      if (error.node) rejected.insert(*error.node);
       errors.push_back(error);
     }
     const size_t before = graph.nodes.size();
-    graph = without(std::move(graph), refused);
+    graph = without(std::move(graph), rejected);
     if (graph.nodes.size() == before) return graph;
   }
 }

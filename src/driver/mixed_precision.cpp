@@ -106,7 +106,7 @@ class MixedPrecision {
     MixedChoice choice{.scheme = candidates[best].scheme, .front = {}};
     if (goal.wants_front()) choice.front = front_of(candidates);
     if (!goal.front_file.empty()) CARINA_CHECKED(write_front(goal.front_file, choice.front));
-    CARINA_CHECKED(say(candidates, best));
+    CARINA_CHECKED(log_candidates(candidates, best));
     return choice;
   }
 
@@ -144,7 +144,7 @@ class MixedPrecision {
     return static_cast<size_t>(std::max<int64_t>(elements, 1));
   }
 
-  // Also for schemes whose weights are rounded for their inputs.
+  // Runs calibration with a scheme. The statistics include those that rounding weights for their inputs needs.
   Result<void> observe_with(std::string_view spec, std::optional<quantize::Observed>& observed) const {
     quantize::PtqOptions options = quantize_options(scheme_with(**quantize::parse_scheme(spec), {}, ""));
     options.for_all_roundings = true;
@@ -367,10 +367,10 @@ class MixedPrecision {
     for (const ir::Node& node : graph.nodes) {
       const bool is_product = node.op.is_aten() && traits_of(node.op.aten()).family == AtenFamily::kProduct;
       if (!is_product || node.inputs.size() < 2) continue;
-      const auto maker = [&](size_t i) { return producers[node.inputs[i].index()]; };
-      if (!node.inputs[0].valid() || !node.inputs[1].valid() || !maker(0).valid() || !maker(1).valid()) continue;
-      narrowed(graph[maker(0)]);
-      narrowed(graph[maker(1)]);
+      const auto producer = [&](size_t i) { return producers[node.inputs[i].index()]; };
+      if (!node.inputs[0].valid() || !node.inputs[1].valid() || !producer(0).valid() || !producer(1).valid()) continue;
+      narrowed(graph[producer(0)]);
+      narrowed(graph[producer(1)]);
       narrowed(node);
     }
     if (overrides.empty()) return std::nullopt;
@@ -523,7 +523,7 @@ class MixedPrecision {
     return write_file(path, file.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
 
-  Result<void> say(std::vector<Candidate>& candidates, size_t best) {
+  Result<void> log_candidates(std::vector<Candidate>& candidates, size_t best) {
     const auto wide =
         std::ranges::find(candidates, "auto: int16x8", [](const Candidate& one) { return one.scheme.name; });
     CARINA_CHECKED(measure_cycles(*wide));

@@ -36,7 +36,7 @@ Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const lower::Target&
 }  // namespace
 
 Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
-                          const std::vector<ir::Refusal>& refused, const Log& log) {
+                          const std::vector<ir::Rejection>& rejected, const Log& log) {
   const partition::PartitionOptions wanted{.cpu_nodes = options.cpu_nodes,
                                            .cpu_ops = options.made_ops,
                                            .keep = options.keep,
@@ -44,9 +44,9 @@ Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& ba
                                            .delegate_all = options.delegates == DelegateMode::kAll,
                                            .floats = options.floats,
                                            .arithmetic = options.arithmetic,
-                                           .refused = refused};
+                                           .rejected = rejected};
   Split split;
-  const auto legality = [&](const ir::Graph& annotated) { return lower::refusals_of(annotated, backend.lowering); };
+  const auto legality = [&](const ir::Graph& annotated) { return lower::rejections_of(annotated, backend.lowering); };
   CARINA_TRY(split.partitioned, partition::partition(prepared, legality, wanted, log));
   CARINA_CHECKED(normalize::to_core_aten(split.partitioned.program, log));
   const ir::PassOptions passes = models::options_for(options.passes, lower::clean_up_pipeline());

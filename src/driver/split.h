@@ -35,10 +35,10 @@ struct Split {
 };
 
 // Partitions a prepared graph and lowers both sides: the program to operators that have a CPU kernel, the delegates to
-// TOSA. Nodes of `refused` stay on the CPU with the given reasons. Errors: names that the graph does not have (usage);
+// TOSA. Nodes of `rejected` stay on the CPU with the given reasons. Errors: names that the graph does not have (usage);
 // the nodes of all delegates that cannot be lowered. Diagnostic::node is a node of the prepared graph.
 Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
-                          const std::vector<ir::Refusal>& refused, const Log& log);
+                          const std::vector<ir::Rejection>& rejected, const Log& log);
 
 // Replaces each node of `graph` in the diagnostics by the node that it was made from.
 Diagnostics about_origins(Diagnostics errors, const ir::Graph& graph);

@@ -16,7 +16,7 @@ namespace carina::driver {
 // calls.
 class SplitCache {
  public:
-  // Returns the result and logs the notes of split_graph() with nothing refused. Every call must pass the same
+  // Returns the result and logs the notes of split_graph() with nothing rejected. Every call must pass the same
   // `prepared` graph, the same `keep` filter (apart from modules) and the same passes.
   Result<Split> split(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
                       const Log& log);

@@ -257,8 +257,8 @@ Result<void> ProgramRunner::set_input(size_t index, const Tensor& tensor, const 
   if (same_number) return {};
   const runtime::EValue& input = method_.input(index);
   if (input.is_tensor()) {
-    const runtime::Error refused = method_.resize_input(index, tensor.shape.dims());
-    if (refused != runtime::Error::kOk) return this->error(refused, fmt::format("cannot resize input {}", index));
+    const runtime::Error rejected = method_.resize_input(index, tensor.shape.dims());
+    if (rejected != runtime::Error::kOk) return this->error(rejected, fmt::format("cannot resize input {}", index));
   }
   std::span<const std::byte> aligned = bytes;
   if (input.is_tensor() && !input.tensor.contiguous()) {

@@ -86,7 +86,7 @@ results::OutputCheck no_such_output(const Tensor& expected) {
           .first_wrong = "the program has fewer outputs than the test case"};
 }
 
-// Converts a tensor to the format's value. A scalar of the program becomes a number.
+// Converts a tensor to a value of a bundled program: a number if the program's input or output is a scalar.
 pte::BundledValue value_of(const Tensor& tensor, bool is_number) {
   if (!is_number)
     return pte::BundledTensor{.dtype = tensor.dtype, .shape = tensor.shape, .dim_order = {}, .data = tensor.data};

@@ -38,8 +38,8 @@ struct Interpreted {
 };
 
 // Verifies a TOSA file and evaluates it in the interpreter. Errors: the reader's; "rule ..." of the verifier; more
-// memory than the budget, which is refused before any is allocated; inputs of the wrong type or shape; "REQUIRE ..." if
-// the data violate a condition of the specification; folders that cannot be written.
+// memory than the budget, which is rejected before any is allocated; inputs of the wrong type or shape; "REQUIRE ..."
+// if the data violate a condition of the specification; folders that cannot be written.
 Result<Interpreted> interpret(const InterpretRequest& request, const Log& log);
 
 }  // namespace carina::execute

@@ -40,7 +40,7 @@ struct StreamOutcome {
 // Runs one command stream on the simulator. An input may have any shape, but the number and the size of its elements
 // must match. Outputs are int8, int16, int32 or int64 by their element size; their shape is the file's without leading
 // ones. Errors: those of the reader and the simulator; inputs that do not match; a file that needs more memory than the
-// budget, which is refused before any is allocated.
+// budget, which is rejected before any is allocated.
 Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log);
 
 }  // namespace carina::execute

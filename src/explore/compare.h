@@ -21,7 +21,7 @@ struct CompareRequest {
 };
 
 // Times both programs on the simulator and matches their layers. Errors: files of another kind, without a command
-// stream, or damaged; those of compile(); Vela is missing or refuses the model.
+// stream, or damaged; those of compile(); Vela is missing or rejects the model.
 Result<results::CompareReport> compare(const CompareRequest& request, const Log& log);
 
 }  // namespace carina::explore

@@ -68,7 +68,7 @@ struct Sweep {
   }
 };
 
-// On one line: rows are.
+// The errors as one line of text, for a cell of a row.
 std::string text_of(const Diagnostics& errors) {
   std::string text;
   for (Diagnostic error : errors) {
@@ -129,7 +129,7 @@ Result<std::vector<std::string>> modes_of(const std::vector<std::string>& asked,
   return found;
 }
 
-// Collects what is said, once each.
+// A log that collects notes, each one once.
 Log collector(Diagnostics& notes) {
   Log log;
   log.note = [&notes](const Diagnostic& note) {
@@ -139,7 +139,8 @@ Log collector(Diagnostics& notes) {
   return log;
 }
 
-// As it was asked for; else what came of the calibration data. "int8 (random)": of random inputs.
+// The quantization for the table: the requested scheme, or the one that calibration has chosen. "int8 (random)": the
+// ranges are those of random inputs.
 std::string quantization_of(const std::string& scheme, const Result<driver::PreparedModel>& prepared) {
   const std::string random = prepared && prepared->model.random_ranges ? " (random)" : "";
   if (!scheme.empty()) return scheme + random;
@@ -245,7 +246,7 @@ Result<results::SweepAccuracy> accuracy_of(const SweepRequest& request, std::spa
   return found;
 }
 
-// Named after the scheme as it was asked for.
+// The name contains the scheme as the user wrote it.
 std::string file_name(const SweepLine& line) {
   const SweepRow& row = line.row;
   std::string name =
@@ -277,7 +278,7 @@ Made compiled(const Combination& combination, const SweepRequest& request, Sweep
   line.unprepared = !combination.prepared.model;
   const auto backend = backends::find_backend(combination.names, log);
   if (!backend)
-    return {.line = without_program(std::move(line), SweepStatus::kRefused, backend.error()), .program = {}};
+    return {.line = without_program(std::move(line), SweepStatus::kRejected, backend.error()), .program = {}};
   row.system_config = backend->system_config;
   row.memory_mode = backend->memory_mode;
   std::optional<Prepared> own;
@@ -453,7 +454,7 @@ Result<std::vector<size_t>> numbers_of(const Sweep& sweep, const SweepPart& part
   return numbers;
 }
 
-// The targets of a sweep: those that are given, or the board's (`with_board` has its settings), or all.
+// The targets of a sweep: the requested ones, or the board's (`with_board` has its settings), or all.
 std::vector<std::string> targets_or_board(const SweepRequest& given, const driver::CompileRequest& with_board) {
   if (!given.targets.empty()) return given.targets;
   return {given.model.board.empty() ? "all" : with_board.target.accelerator};

@@ -32,8 +32,8 @@ std::vector<ProductColumn> compiled_products() {
 }
 
 std::string state_of(TosaOp op, npu::Product product) {
-  const auto refusal = plan::why_not(op, product);
-  return refusal ? fmt::format("no: {}", *refusal) : "yes";
+  const auto rejection = plan::why_not(op, product);
+  return rejection ? fmt::format("no: {}", *rejection) : "yes";
 }
 
 std::string on_npu(const AtenLowering& lowering) {

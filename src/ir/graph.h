@@ -40,8 +40,8 @@ struct Node {
   std::vector<ValueId> outputs;
   Attributes attributes;  // every attribute of the row, defaults filled in
   std::string source;     // line of the user's model, "model.py:41"; may be empty
-  // The node for which this one was made, in the graph from which this graph was made. For lowering it is the ATen node
-  // of a TOSA node; for splitting, the node of the whole graph. Not part of the text form.
+  // The node of the source graph from which this node was derived: the ATen node of a TOSA node, or the node of the
+  // whole graph for a node of a subgraph. Not part of the text form.
   NodeId origin = {};
 };
 

@@ -23,10 +23,10 @@ Result<const LegalizeRow*> legalized_by(std::span<const LegalizeRow> rows, norma
   return nullptr;
 }
 
-std::vector<std::optional<ir::Refusal>> refusals(const ir::Graph& graph, const lower::Target& target) {
+std::vector<std::optional<ir::Rejection>> rejections(const ir::Graph& graph, const lower::Target& target) {
   ir::Graph annotated = graph;
   ir::propagate_quantization(annotated);
-  return lower::refusals_of(annotated, target);
+  return lower::rejections_of(annotated, target);
 }
 
 }  // namespace
@@ -75,19 +75,19 @@ ValueId quantized_like(normalize::Rewriter& in, ValueId value, ValueId like) {
 }
 
 Result<std::vector<Legalized>> legalize(ir::Graph& graph, const lower::Target& target) {
-  const std::vector<std::optional<ir::Refusal>> refused = refusals(graph, target);
+  const std::vector<std::optional<ir::Rejection>> rejected = rejections(graph, target);
   std::vector<Legalized> legalized;
   normalize::Rewriter in(graph, {});
   CARINA_CHECKED(in.run_each([&](const Node& node, ir::NodeId id) -> Result<bool> {
-    const std::optional<ir::Refusal>& refusal = refused[id.index()];
-    if (!refusal || !node.op.is_aten()) return false;
+    const std::optional<ir::Rejection>& rejection = rejected[id.index()];
+    if (!rejection || !node.op.is_aten()) return false;
     for (const auto rows : {stride_rows(), extent_rows()}) {
-      CARINA_TRY(const LegalizeRow* row, legalized_by(rows, in, node, target, refusal->rule));
+      CARINA_TRY(const LegalizeRow* row, legalized_by(rows, in, node, target, rejection->rule));
       if (row == nullptr) continue;
       legalized.push_back({.node = node.name,
                            .source = node.source,
-                           .rule = refusal->rule,
-                           .reason = refusal->reason,
+                           .rule = rejection->rule,
+                           .reason = rejection->reason,
                            .change = std::string(row->change)});
       return true;
     }

@@ -1,4 +1,4 @@
-// Rewrites nodes that a target refuses into equivalent nodes that it supports.
+// Rewrites nodes that a target rejects into equivalent nodes that it supports.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ namespace carina::legalize {
 struct Legalized {
   std::string node;  // its name
   std::string source;
-  std::string rule;    // the rule that the node violated: ir::Refusal::rule
+  std::string rule;    // the rule that the node violated: ir::Rejection::rule
   std::string reason;  // in words
   std::string change;  // "its places in channels, with a stride of 1"
 };
 
-// Rewrites nodes that the target refuses into nodes that it supports, if no result changes: quantization, integer sums
+// Rewrites nodes that the target rejects into nodes that it supports, if no result changes: quantization, integer sums
 // and rounding stay the same. `graph` is prepared and quantized as a whole; its values keep names and types. Returns
 // the rewrites in the order of the nodes. Errors: none for a valid graph.
 Result<std::vector<Legalized>> legalize(ir::Graph& graph, const lower::Target& target);

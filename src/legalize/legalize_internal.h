@@ -8,7 +8,7 @@
 
 namespace carina::legalize {
 
-// A rewriting of an operator for a target that refuses it by one rule. It changes no number.
+// Rewrites an operator so that it satisfies one rule by which the target rejects it. The results stay the same.
 struct LegalizeRow {
   std::string_view rule;
   AtenOp op;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "ir/refusal.h"
+#include "ir/rejection.h"
 #include "lower/target.h"
 
 namespace carina::lower {
@@ -12,6 +12,6 @@ namespace carina::lower {
 // Returns for each node of a prepared graph, after ir::propagate_quantization, the first rule that keeps it off the
 // target: operator, types (integers, or fully quantized), static shapes, limits of the operator. No value: the target
 // runs the node. Conditions that only the target's compiler can check are not checked.
-std::vector<std::optional<ir::Refusal>> refusals_of(const ir::Graph& annotated, const Target& target);
+std::vector<std::optional<ir::Rejection>> rejections_of(const ir::Graph& annotated, const Target& target);
 
 }  // namespace carina::lower

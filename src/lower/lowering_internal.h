@@ -18,7 +18,7 @@ namespace carina::lower {
 class Lowering {
  public:
   Lowering(const ir::Graph& graph, ir::Graph& tosa, const Target& wanted)
-      : aten(graph), target(wanted), out(tosa), lowered_(graph.values.size()), makers_(ir::producers(graph)) {}
+      : aten(graph), target(wanted), out(tosa), lowered_(graph.values.size()), producers_(ir::producers(graph)) {}
 
   const ir::Graph& aten;
   const Target& target;
@@ -37,8 +37,8 @@ class Lowering {
   [[nodiscard]] bool is_quantized(const ir::Node& node) const { return is_quantized(node.outputs.front()); }
 
   // The node that computes a value, or nullptr.
-  [[nodiscard]] const ir::Node* maker(ir::ValueId id) const {
-    return makers_[id.index()].valid() ? &aten[makers_[id.index()]] : nullptr;
+  [[nodiscard]] const ir::Node* producer(ir::ValueId id) const {
+    return producers_[id.index()].valid() ? &aten[producers_[id.index()]] : nullptr;
   }
 
   // The TOSA value of an ATen value. A constant is converted at its first use; quantized constants become their
@@ -57,14 +57,14 @@ class Lowering {
  private:
   std::vector<ir::ValueId> lowered_;
   std::set<ir::ValueId> named_;  // the TOSA values with an ATen name
-  std::vector<ir::NodeId> makers_;
+  std::vector<ir::NodeId> producers_;
 };
 
 // Which plain integers, which do not represent floats, an operator supports in addition to quantized values.
 enum class PlainIntegers : uint8_t { kNone, kInt32Too, kAny };
 
 // No limits apart from those of all operators (legality.cpp).
-inline Refused always(const Candidate&) {
+inline Rejected always(const Candidate&) {
   return std::nullopt;
 }
 
@@ -73,7 +73,7 @@ inline Refused always(const Candidate&) {
 struct LoweringRow {
   AtenOp op;
   PlainIntegers integers;
-  Refused (*legal)(const Candidate& c);
+  Rejected (*legal)(const Candidate& c);
   Result<ir::ValueId> (*lower)(Lowering& in, const ir::Node& node);
 };
 const LoweringRow* lowering_of(ir::Op op);

@@ -263,13 +263,13 @@ static_assert(rewrites_what_becomes(kRecurrenceRows));
 
 }  // namespace
 
-std::optional<ir::Refusal> check_recurrence(const ir::Graph& graph, const ir::Node& node) {
+std::optional<ir::Rejection> check_recurrence(const ir::Graph& graph, const ir::Node& node) {
   if (std::ranges::find(kRecurrenceRows, node.op.aten(), &RewriteRow::op) == std::end(kRecurrenceRows)) return {};
   const Shape& input = graph[node.inputs[0]].shape;
   if (node.attributes.find("batch_first") == nullptr || input.rank() != 3) return {};
   const int64_t steps = input[node.attributes.get<bool>("batch_first") ? 1 : 0];
   if (steps <= kMaxSteps) return {};
-  return ir::Refusal{
+  return ir::Rejection{
       .rule = "recurrence.steps",
       .reason = fmt::format("{} steps of a recurrence, at most {} are written one by one", steps, kMaxSteps),
       .hint = "cut the sequence, pass the state in and return it"};

@@ -183,7 +183,7 @@ std::span<const RewriteRow> batch_norm_rows() {
 }
 
 Result<void> check_computes_in_fp32(const ir::Graph& graph) {
-  const auto refused = [](const std::string& where, const ir::Value& value) {
+  const auto rejected = [](const std::string& where, const ir::Value& value) {
     return fail({.where = where,
                  .what = fmt::format("the model computes in {} ({})", name_of(value.dtype), value.name),
                  .expected = "fp32",
@@ -193,12 +193,12 @@ Result<void> check_computes_in_fp32(const ir::Graph& graph) {
     return id.valid() && is_float(graph[id].dtype) && graph[id].dtype != DType::kFp32;
   };
   for (const ValueId input : graph.inputs) {
-    if (is_other(input)) return refused(graph[input].name, graph[input]);
+    if (is_other(input)) return rejected(graph[input].name, graph[input]);
   }
   for (const Node& node : graph.nodes) {
     const bool has_weights = node.op.is_aten() && std::ranges::find(kFoldBatchNormRows, node.op.aten(),
                                                                     &RewriteRow::op) != std::end(kFoldBatchNormRows);
-    if (has_weights && is_other(node.inputs[0])) return refused(where_of(node), graph[node.inputs[0]]);
+    if (has_weights && is_other(node.inputs[0])) return rejected(where_of(node), graph[node.inputs[0]]);
   }
   return {};
 }

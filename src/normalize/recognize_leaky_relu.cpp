@@ -39,7 +39,7 @@ class Recognizer {
 
  private:
   // The node that makes an unquantized float value, if it is of this operator.
-  [[nodiscard]] const Node* maker(ValueId id, AtenOp op) const {
+  [[nodiscard]] const Node* producer(ValueId id, AtenOp op) const {
     if (id.index() >= old_producers_.size() || !old_producers_[id.index()].valid() || is_quantized(id)) return nullptr;
     const Node& node = in_.old_node(old_producers_[id.index()]);
     return node.op == ir::Op(op) ? &node : nullptr;
@@ -63,7 +63,7 @@ class Recognizer {
     ValueId constant;
   };
   [[nodiscard]] std::optional<Product> product(ValueId id) const {
-    const Node* node = maker(id, AtenOp::mul_Tensor);
+    const Node* node = producer(id, AtenOp::mul_Tensor);
     if (node == nullptr) return std::nullopt;
     for (const size_t i : {size_t{0}, size_t{1}}) {
       if (is_float_constant(node->inputs[i]) && !is_float_constant(node->inputs[1 - i]))
@@ -74,7 +74,7 @@ class Recognizer {
 
   // -x, as neg or as a product.
   [[nodiscard]] std::optional<ValueId> negated(ValueId id) const {
-    if (const Node* node = maker(id, AtenOp::neg_default)) return node->inputs[0];
+    if (const Node* node = producer(id, AtenOp::neg_default)) return node->inputs[0];
     const auto times = product(id);
     return times && one_number(times->constant) == -1 ? std::optional(times->of) : std::nullopt;
   }
@@ -85,14 +85,14 @@ class Recognizer {
   }
 
   [[nodiscard]] std::optional<Below> below_zero(ValueId id) const {
-    if (const Node* relu = maker(id, AtenOp::relu_default)) {
+    if (const Node* relu = producer(id, AtenOp::relu_default)) {
       const auto x = negated(relu->inputs[0]);
       return x ? std::optional(Below{.x = *x, .factor = -1}) : std::nullopt;
     }
-    if (const Node* clamp = maker(id, AtenOp::clamp_default); clamp != nullptr && is_min_with_zero(*clamp))
+    if (const Node* clamp = producer(id, AtenOp::clamp_default); clamp != nullptr && is_min_with_zero(*clamp))
       return Below{.x = clamp->inputs[0]};
     if (const auto magnitude = difference_to_magnitude(id)) return Below{.x = *magnitude, .factor = 2};
-    if (const Node* neg = maker(id, AtenOp::neg_default)) return scaled(below_zero(neg->inputs[0]), -1);
+    if (const Node* neg = producer(id, AtenOp::neg_default)) return scaled(below_zero(neg->inputs[0]), -1);
     const auto times = product(id);
     if (!times) return std::nullopt;
     auto below = below_zero(times->of);
@@ -104,9 +104,9 @@ class Recognizer {
 
   // x - |x| = 2 * min(x, 0)
   [[nodiscard]] std::optional<ValueId> difference_to_magnitude(ValueId id) const {
-    const Node* sub = maker(id, AtenOp::sub_Tensor);
+    const Node* sub = producer(id, AtenOp::sub_Tensor);
     if (sub == nullptr || sub->attributes.number("alpha") != 1) return std::nullopt;
-    const Node* abs = maker(sub->inputs[1], AtenOp::abs_default);
+    const Node* abs = producer(sub->inputs[1], AtenOp::abs_default);
     return abs != nullptr && abs->inputs[0] == sub->inputs[0] ? std::optional(sub->inputs[0]) : std::nullopt;
   }
 
@@ -135,7 +135,7 @@ class Recognizer {
     if (node.attributes.number("alpha") != 1) return false;
     for (const size_t i : {size_t{0}, size_t{1}}) {
       if (i == 1 && sign < 0) break;
-      const Node* above = maker(node.inputs[i], AtenOp::relu_default);
+      const Node* above = producer(node.inputs[i], AtenOp::relu_default);
       const auto below = above == nullptr ? std::nullopt : scaled(below_zero(node.inputs[1 - i]), sign);
       if (below && below->x == above->inputs[0]) return activation(node, *below);
     }

@@ -6,6 +6,17 @@
 #include "facts/aten_composites.h"
 #include "observe/segments_internal.h"
 
+// Divides a graph between two engines. The level of a node is the number of changes between the engines on the way to
+// it, the largest over its operands. Nodes of one level and engine do not wait for each other through the other engine,
+// so each level is one segment, and segments run in the order of levels.
+//
+//   Example: conv (TOSA) -> argmax (kernel) -> embedding (kernel) -> add (TOSA), where add also reads conv. The levels
+//   are 0, 1, 1 and 2: three segments. TOSA's levels are even, so a graph that begins with a kernel begins with level
+//   1.
+//
+// Which nodes need kernels is not known before: the lowering reports the nodes that it rejects, they move to the
+// kernels, and the division is repeated, since the lowering may reject nodes after them. Each round moves at least one
+// node. Time: one lowering of the graph for each round. Why not kernels for everything: docs/adr/0008.
 namespace carina::observe {
 
 namespace {
@@ -57,7 +68,7 @@ class Cutter {
         users_(ir::users(graph)),
         outputs_(ir::is_output(graph)),
         on_kernels_(graph.nodes.size(), false),
-        refusals_(graph.nodes.size()) {
+        rejections_(graph.nodes.size()) {
     result_.on_kernels = on_kernels_;
   }
 
@@ -135,7 +146,7 @@ class Cutter {
     for (Diagnostic& error : errors) {
       const size_t node = members[*error.node].index();
       result_.on_kernels[node] = on_kernels_[node] = true;
-      refusals_[node] = std::move(error);
+      rejections_[node] = std::move(error);
     }
     return {};
   }
@@ -164,7 +175,7 @@ class Cutter {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!result_.on_kernels[n]) continue;
       if (has_kernel(NodeId(n))) continue;
-      Diagnostic error = *refusals_[n];
+      Diagnostic error = *rejections_[n];
       error.what += ", and there is no CPU kernel for it";
       error.hint = remedy_without(graph_[NodeId(n)].op.name());
       error.node = n;
@@ -181,9 +192,9 @@ class Cutter {
   std::vector<std::vector<NodeId>> users_;
   std::vector<bool> outputs_;
   std::vector<size_t> level_of_;
-  std::vector<std::vector<NodeId>> members_;         // per segment
-  std::vector<bool> on_kernels_;                     // per node: TOSA cannot express it, or it must keep int64
-  std::vector<std::optional<Diagnostic>> refusals_;  // per node: the error of its lowering
+  std::vector<std::vector<NodeId>> members_;           // per segment
+  std::vector<bool> on_kernels_;                       // per node: TOSA cannot express it, or it must keep int64
+  std::vector<std::optional<Diagnostic>> rejections_;  // per node: the error of its lowering
   Segments result_;
 };
 

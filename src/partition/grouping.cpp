@@ -7,6 +7,16 @@
 #include "base/union_find.h"
 #include "carina/check.h"
 
+// Greedy merging of groups. Each node is a unit at first. Two units that may run on the NPU are merged if no path leads
+// from one to the other through a third, which would make a group that waits for itself. Edges come first, since
+// neighbors in one group exchange values inside the delegate; then pairs that do not depend on each other.
+//
+//   Example: a -> b -> c and a -> c, where b stays on the CPU. For the edge a -> c there is the detour over b, so a and
+//   c stay apart. Without b -> c there is none: {a, c} is one group, and b runs after it.
+//
+// Time: at most a depth-first search for each edge and each pair of groups. An edge of a chain needs none: a unit that
+// reads only from the other one has no detour. Units are kept in a union-find. The fewest groups without a cycle are a
+// hard problem in general (acyclic partitioning), so the order of merging is a heuristic.
 namespace carina::partition {
 
 namespace {

@@ -11,8 +11,8 @@ namespace carina::partition {
 
 inline constexpr int kOnCpu = -1;
 
-// Assigns the nodes that may run on the NPU (`eligible`, per node) to as few groups as possible without a cycle: no
-// path leaves a group and returns to it. Returns the group of each node: kOnCpu, or numbers from 0 in the order of the
+// Assigns the nodes that may run on the NPU (`eligible`, per node) to few groups without a cycle: no path leaves a
+// group and returns to it. Returns the group of each node: kOnCpu, or numbers from 0 in the order of the
 // groups' first nodes.
 std::vector<int> group_nodes(const ir::Graph& graph, const std::vector<bool>& eligible);
 

@@ -46,46 +46,47 @@ Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& optio
   return {};
 }
 
-using ir::Refusal;
+using ir::Rejection;
 
-std::optional<Refusal> user_constraint(const Node& node, const PartitionOptions& options) {
+std::optional<Rejection> user_constraint(const Node& node, const PartitionOptions& options) {
   if (options.delegate_nothing)
-    return Refusal{
+    return Rejection{
         .rule = "user.nothing", .reason = "--no-delegate keeps all nodes on the CPU", .hint = "remove --no-delegate"};
   if (std::ranges::find(options.cpu_nodes, node.name) != options.cpu_nodes.end())
-    return Refusal{.rule = "user.node", .reason = "--cpu-node keeps the node on the CPU", .hint = "remove --cpu-node"};
+    return Rejection{
+        .rule = "user.node", .reason = "--cpu-node keeps the node on the CPU", .hint = "remove --cpu-node"};
   if (options.keep) {
     if (auto constraint = options.keep(node)) return constraint;
   }
   const bool by_op = std::ranges::any_of(options.cpu_ops,
                                          [&](const std::string& name) { return ir::is_called(node.op.name(), name); });
-  return by_op ? std::optional(Refusal{
+  return by_op ? std::optional(Rejection{
                      .rule = "user.op", .reason = "--cpu-op keeps the operator on the CPU", .hint = "remove --cpu-op"})
                : std::nullopt;
 }
 
-std::optional<Refusal> earlier_refusal(ir::NodeId node, const PartitionOptions& options) {
-  const auto found = std::ranges::find(options.refused, node, &Refusal::node);
-  return found == options.refused.end() ? std::nullopt : std::optional(*found);
+std::optional<Rejection> earlier_rejection(ir::NodeId node, const PartitionOptions& options) {
+  const auto found = std::ranges::find(options.rejected, node, &Rejection::node);
+  return found == options.rejected.end() ? std::nullopt : std::optional(*found);
 }
 
 std::vector<Decision> decide(const ir::Graph& annotated, const Legality& legality, const PartitionOptions& options) {
-  const std::vector<std::optional<Refusal>> refusals = legality(annotated);
+  const std::vector<std::optional<Rejection>> rejections = legality(annotated);
   std::vector<Decision> decisions;
   for (size_t n = 0; n < annotated.nodes.size(); ++n) {
     const Node& node = annotated.nodes[n];
-    auto refusal = user_constraint(node, options);
-    if (!refusal) refusal = earlier_refusal(ir::NodeId(n), options);
-    if (!refusal) refusal = refusals[n];
+    auto rejection = user_constraint(node, options);
+    if (!rejection) rejection = earlier_rejection(ir::NodeId(n), options);
+    if (!rejection) rejection = rejections[n];
     decisions.push_back({.node = ir::NodeId(n),
                          .name = node.name,
                          .op = std::string(node.op.name()),
                          .source = node.source,
-                         .runs_on_npu = !refusal,
+                         .runs_on_npu = !rejection,
                          .delegate = kOnCpu,
-                         .reason = refusal ? refusal->reason : "supported",
-                         .hint = refusal ? refusal->hint : "",
-                         .rule = refusal ? refusal->rule : "",
+                         .reason = rejection ? rejection->reason : "supported",
+                         .hint = rejection ? rejection->hint : "",
+                         .rule = rejection ? rejection->rule : "",
                          .cpu_cycles = 0});
   }
   return decisions;
@@ -109,7 +110,7 @@ void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::v
 
 // The groups that read and produce a value.
 struct Neighbors {
-  int maker = kOnCpu;
+  int producer = kOnCpu;
   std::set<int> readers;  // includes kOnCpu if the value is a program output
 };
 
@@ -117,7 +118,7 @@ std::vector<Neighbors> neighbors_of_values(const ir::Graph& graph, const std::ve
   std::vector<Neighbors> out(graph.values.size());
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     for (const ir::ValueId output : graph.nodes[n].outputs) {
-      if (output.valid()) out[output.index()].maker = group_of[n];
+      if (output.valid()) out[output.index()].producer = group_of[n];
     }
     for (const ir::ValueId input : graph.nodes[n].inputs) {
       if (input.valid()) out[input.index()].readers.insert(group_of[n]);
@@ -131,10 +132,10 @@ std::vector<Neighbors> neighbors_of_values(const ir::Graph& graph, const std::ve
 // groups if the CPU produces it. Splitter inserts one node for all readers. Delegates pass integers to each other.
 std::vector<int> groups_at_boundary(const Neighbors& value) {
   std::vector<int> out;
-  if (value.maker == kOnCpu) {
+  if (value.producer == kOnCpu) {
     std::ranges::copy_if(value.readers, std::back_inserter(out), [](int group) { return group != kOnCpu; });
   } else if (value.readers.contains(kOnCpu)) {
-    out.push_back(value.maker);
+    out.push_back(value.producer);
   }
   return out;
 }
@@ -154,7 +155,7 @@ std::map<int, int64_t> saved_cycles(const ir::Graph& graph, const ir::Graph& ann
     const ir::Value& value = graph.values[v];
     if (value.constant || value.quantization || !annotated.values[v].quantization) continue;
     const AtenOp op =
-        neighbors[v].maker == kOnCpu ? AtenOp::quantize_per_tensor_default : AtenOp::dequantize_per_tensor_default;
+        neighbors[v].producer == kOnCpu ? AtenOp::quantize_per_tensor_default : AtenOp::dequantize_per_tensor_default;
     for (const int group : groups_at_boundary(neighbors[v])) saved[group] -= qdq_cycles_of(value, op);
   }
   return saved;
@@ -195,7 +196,7 @@ void number_delegates(const ir::Graph& graph, const std::vector<int>& group_of, 
 
 // Returns whether the target does not support the node. Nodes that the user or the cost of a call keeps on the CPU are
 // not included, since they compute the same there.
-bool is_refused(const Decision& decision) {
+bool is_rejected(const Decision& decision) {
   return !decision.runs_on_npu && !decision.rule.starts_with("user.") && !decision.rule.starts_with("group.");
 }
 
@@ -205,7 +206,7 @@ ir::Graph with_floats_kept(ir::Graph graph, const std::vector<Decision>& decisio
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     for (const auto* ids : {&graph.nodes[n].inputs, &graph.nodes[n].outputs}) {
       for (const ir::ValueId id : *ids) {
-        if (id.valid()) (is_refused(decisions[n]) ? on_cpu : elsewhere)[id.index()] = true;
+        if (id.valid()) (is_rejected(decisions[n]) ? on_cpu : elsewhere)[id.index()] = true;
       }
     }
   }

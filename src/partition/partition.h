@@ -9,16 +9,16 @@
 #include "carina/log.h"
 #include "carina/result.h"
 #include "ir/graph.h"
-#include "ir/refusal.h"
+#include "ir/rejection.h"
 
 namespace carina::partition {
 
 // Returns for each node of a graph, after ir::propagate_quantization, why it cannot run on the target; no value if it
 // can.
-using Legality = std::function<std::vector<std::optional<ir::Refusal>>(const ir::Graph& annotated)>;
+using Legality = std::function<std::vector<std::optional<ir::Rejection>>(const ir::Graph& annotated)>;
 
 // Returns why the user keeps a node of the prepared graph on the CPU; no value if the user does not.
-using UserConstraint = std::function<std::optional<ir::Refusal>(const ir::Node& node)>;
+using UserConstraint = std::function<std::optional<ir::Rejection>(const ir::Node& node)>;
 
 // The treatment of a quantized value between CPU nodes that is not an input or output of any delegate.
 enum class FloatsOnCpu : uint8_t {
@@ -38,7 +38,7 @@ struct PartitionOptions {
   bool delegate_all = false;           // also delegate subgraphs whose call costs more than it saves
   FloatsOnCpu floats = FloatsOnCpu::kRounded;
   CpuArithmetic arithmetic = CpuArithmetic::kFloats;  // for costs
-  std::vector<ir::Refusal> refused;                   // nodes that a later stage rejected in an earlier attempt
+  std::vector<ir::Rejection> rejected;                // nodes that a later stage rejected in an earlier attempt
 };
 
 // Where a node of the prepared graph runs, and the reason.
@@ -51,7 +51,7 @@ struct Decision {
   int delegate = -1;       // index of the delegate, if the node runs on the NPU
   std::string reason;      // "stride_y is 5, at most 3 is supported"; on the NPU: "supported"
   std::string hint;        // how the node could run on the NPU; may be empty
-  std::string rule = {};   // the rule that rejected the node (ir::Refusal::rule); empty on the NPU
+  std::string rule = {};   // the rule that rejected the node (ir::Rejection::rule); empty on the NPU
   int64_t cpu_cycles = 0;  // estimated cycles on a Cortex-M55; 0 on the NPU
 };
 

@@ -137,9 +137,9 @@ class Splitter {
   // Returns whether a CPU node only moved floats that integers with the same parameters represent. They need not be
   // rounded again.
   [[nodiscard]] bool is_representable(ValueId id) const {
-    const ir::NodeId maker = producer_[id.index()];
-    if (!maker.valid() || !is_data_movement(graph_[maker].op.aten())) return false;
-    return std::ranges::all_of(graph_[maker].inputs, [&](ValueId input) {
+    const ir::NodeId producer = producer_[id.index()];
+    if (!producer.valid() || !is_data_movement(graph_[producer].op.aten())) return false;
+    return std::ranges::all_of(graph_[producer].inputs, [&](ValueId input) {
       return input.valid() && graph_[input].quantization == graph_[id].quantization;
     });
   }

@@ -53,7 +53,7 @@ npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> const
 Result<Finished> planned(const Schedule& whole, const Material& material, const ir::Graph& tosa, Context context,
                          ThreadPool& threads) {
   CARINA_TRY(Cascaded cascaded, form_cascades(whole, material, context, threads));
-  say(CompilePhase::kBlocks, context.log);
+  log_phase(CompilePhase::kBlocks, context.log);
   Schedule schedule = checked("cascades", std::move(cascaded.schedule), context);
   context.working_bytes = cascaded.working_bytes;
   schedule = checked("stripes", cut_stripes(std::move(schedule), context), context);
@@ -88,7 +88,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   CARINA_TRY(const Family* const family, find_family(target));
   Options options = given;
   ThreadPool threads(options.threads);
-  say(CompilePhase::kSelect, log);
+  log_phase(CompilePhase::kSelect, log);
   Context context{.family = *family, .target = target, .options = options, .log = log};
   CARINA_TRY(Network network, Selection(tosa, rules_of(target.accelerator.product), context).run());
   if (working_space(target, *family) == Space::kArena && options.uses(Optimization::kStepOrder))
@@ -105,7 +105,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   context.weights = facts;
   BlockCache blocks;
   context.blocks = &blocks;
-  say(CompilePhase::kBlocks, log);
+  log_phase(CompilePhase::kBlocks, log);
   Schedule whole = checked("selection", first_schedule(network), context);
   whole = checked("formats", choose_formats(std::move(whole), context), context);
   CARINA_TRY(Finished finished, planned(whole, network.material, tosa, context, threads));
@@ -117,7 +117,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
     if (other && cycles_of(*other, context) < cycles_of(finished, context)) finished = *std::move(other);
   }
   publish(finished, context);
-  say(CompilePhase::kEmit, log);
+  log_phase(CompilePhase::kEmit, log);
   return assemble({.schedule = finished.schedule,
                    .material = network.material,
                    .graph = tosa,

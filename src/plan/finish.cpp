@@ -19,10 +19,10 @@ Result<Finished> finish_recorded(Schedule schedule, const Material& material, co
   schedule = checked("depth", cut_depth(std::move(schedule), context, threads), context);
   schedule = checked("weight_orders", order_weights(std::move(schedule), context, threads), context);
   schedule = checked("weight_formats", store_for_fast_decoder(std::move(schedule), context), context);
-  say(CompilePhase::kWeights, context.log);
+  log_phase(CompilePhase::kWeights, context.log);
   CARINA_TRY(Encoded encoded, encode_slices(std::move(schedule), material, context, threads));
   schedule = checked("slices", std::move(encoded.schedule), context);
-  say(CompilePhase::kMemory, context.log);
+  log_phase(CompilePhase::kMemory, context.log);
   schedule = checked("order", load_tables(std::move(schedule), context), context);
   CARINA_TRY(schedule, stage_weights(std::move(schedule), context));
   return Finished{.schedule = checked("finished", std::move(schedule), context),

@@ -102,9 +102,9 @@ class Rewriter {
   bool is_enclosed(ir::ValueId floats, const Quantization& to, ir::ValueId output) {
     int64_t low = to.qmin, high = to.qmax;
     for (;;) {
-      const ir::NodeId maker = producers_[floats.index()];
-      if (!maker.valid() || !is_only_for(floats)) return false;
-      const ir::Node& node = graph_[maker];
+      const ir::NodeId producer = producers_[floats.index()];
+      if (!producer.valid() || !is_only_for(floats)) return false;
+      const ir::Node& node = graph_[producer];
       const Enclosed enclosed{.node = node, .to = to, .low = low, .high = high, .output = output};
       if (write(enclosed)) return true;
       const auto limits = limits_of(node);

@@ -186,7 +186,7 @@ class Folder {
     return result;
   }
 
-  // Folds a constant of integers: it gets the quantization of the dequantize node. A constant with several dequantize
+  // Folds an integer constant and its dequantize node into one quantized constant. A constant with several dequantize
   // nodes becomes several values, which share their bytes.
   void fold_constant(const Node& dequantize, const Quantization& parameters) {
     const ValueId integers = dequantize.inputs.front();

@@ -5,6 +5,17 @@
 #include "base/parallel/parallel.h"
 #include "quantize/vectors_internal.h"
 
+// Statistics of what each weight of a layer is multiplied by. Bias correction needs the means; rounding for the inputs
+// needs the products of each pair of inputs too.
+//
+//   Example: a 3x3 convolution with 64 input channels has 576 inputs per position. Of an output image of 56 x 56 =
+//   3,136 positions, 512 are sampled, one of each 6.1. Means are 512 * 576 additions per sample. Products are 512 *
+//   576^2 = 170 million multiplications. A layer with more inputs than a block holds keeps only the pairs inside of
+//   each block, and samples fewer positions: time then grows with the inputs and not with their square.
+//
+// Positions are evenly spaced, so the result is the same on every machine and for any number of threads. Padding counts
+// as 0, as the convolution reads it. Means alone add whole pixels without gathering windows. Source of the use: Frantar
+// et al., GPTQ, 2022; docs/adr/0034.
 namespace carina::quantize {
 
 namespace {

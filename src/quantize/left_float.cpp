@@ -25,8 +25,8 @@ void add_movers(const ir::Graph& graph, std::vector<bool>& left, Ends ends) {
   const bool float_ends = ends == Ends::kFloat;
   const auto is_float = [&](NodeId id) { return candidates[id.index()]; };
   const auto is_made_as_float = [&](ValueId id) {
-    const NodeId maker = producers[id.index()];
-    return maker.valid() ? is_float(maker) : float_ends || graph[id].constant;
+    const NodeId producer = producers[id.index()];
+    return producer.valid() ? is_float(producer) : float_ends || graph[id].constant;
   };
   const auto stays = [&](const Node& node) {
     return std::ranges::all_of(node.inputs, [&](ValueId id) { return !id.valid() || is_made_as_float(id); }) &&

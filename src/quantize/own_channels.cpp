@@ -8,6 +8,16 @@
 #include "facts/aten_traits.h"
 #include "quantize/channel_paths_internal.h"
 
+// A slice of a layer's channels shares the range of all channels. If its own range is much narrower, int8 wastes its
+// steps: a slice with a quarter of the range has 64 of 256. A layer of its own gives it a range of its own.
+//
+//   Example: 32 of 128 channels are sliced, their range is 1/4 of the whole, and others read the result, too. The part
+//   is 25 % of the layer's products, at most kMaxPart, so it is computed a second time: two bits more for 25 % more
+//   products. If the slices are all that reads the layer and do not overlap, dividing it costs nothing.
+//
+// Tracer goes back from a slice to the layer, through operators that treat channels alike (relu, pools, depthwise
+// convolutions). Divider copies the nodes between them with the rows of the slice's channels. Time: linear in the nodes
+// between a layer and its slices, which each slice visits again.
 namespace carina::quantize {
 
 namespace {
@@ -32,9 +42,9 @@ class Tracer {
 
   // The layer whose output channels are the indices of this axis of the value. Invalid: none.
   [[nodiscard]] NodeId layer_of(ValueId value, size_t axis) const {
-    const NodeId maker = value.valid() ? producers_[value.index()] : NodeId();
-    if (!maker.valid()) return {};
-    const Node& node = graph_[maker];
+    const NodeId producer = value.valid() ? producers_[value.index()] : NodeId();
+    if (!producer.valid()) return {};
+    const Node& node = graph_[producer];
     if (!node.op.is_aten() || node.outputs.size() != 1) return {};
     if (is_depthwise(graph_, node)) {
       const bool is_plain = is_layer(graph_, node) && axis == 1 && graph_[node.inputs[1]].shape[0] == channels(value);
@@ -43,7 +53,7 @@ class Tracer {
     if (is_layer(graph_, node)) {
       const bool is_linear = node.op == ir::Op(AtenOp::linear_default);
       const bool is_channel = axis == channel_axis(node, graph_[value].shape);
-      return is_channel && (is_linear || node.attributes.integer("groups") == 1) ? maker : NodeId();
+      return is_channel && (is_linear || node.attributes.integer("groups") == 1) ? producer : NodeId();
     }
     if (!treats_channels_alike(node, axis)) return {};
     const NodeId layer = layer_of(node.inputs.front(), axis);
@@ -51,7 +61,7 @@ class Tracer {
     return same ? layer : NodeId();
   }
 
-  [[nodiscard]] NodeId maker(ValueId value) const { return producers_[value.index()]; }
+  [[nodiscard]] NodeId producer(ValueId value) const { return producers_[value.index()]; }
 
  private:
   [[nodiscard]] int64_t channels(ValueId value) const { return graph_[value].shape[1]; }
@@ -185,7 +195,7 @@ class Divider {
 
   // Adds nodes that compute the part of a value, as `result`. `nodes` are those of the graph before.
   void compute(ValueId value, ValueId result, const std::vector<Node>& nodes, Part& part) {
-    Node node = nodes[tracer_.maker(value).index()];
+    Node node = nodes[tracer_.producer(value).index()];
     node.outputs = {result};
     if (is_layer(graph_, node)) {
       const bool reads_part = is_depthwise(graph_, node);

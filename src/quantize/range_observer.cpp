@@ -11,6 +11,22 @@
 #include "base/parallel/parallel.h"
 #include "quantize/vectors_internal.h"
 
+// Finds the range of a value from a histogram of the elements that calibration saw.
+//
+// - Bins are as wide as a power of two, and bin edges are multiples of it. A larger element doubles the width until
+//   4,096 bins are enough: pairs of bins are added, no element is counted twice and none moves. Example: elements from
+//   0 to 1 have 2,049 bins of 2^-11. After an element of 5 they have 2,561 bins of 2^-9.
+// - Of a large tensor only some lines of 16 elements are counted (Lattice); each counts for the lines that were
+//   skipped.
+// - Infinities, as in masks, count as numbers slightly outside of the range of the others.
+// - choose() picks a range. For the smallest square error it needs, for each pair of ends, the error of clipping below
+//   the one, above the other, and of rounding between them. Sums of count, value and square over all bins below an edge
+//   give each of them in constant time. Example: 256 steps over [-1, 3] have a scale of 1/64; an element costs scale^2
+//   / 12. An element of 4 that is clipped to 3 costs 1, weighted by 2.
+//
+// Time: one increment per counted element; choose() takes one addition per bin and at most 96 x 96 pairs of ends.
+// Tried: other weights of clipping (kClipping), other rules (docs/adr/0034) and samples of tensors (docs/performance.md
+// 5).
 namespace carina::quantize {
 
 namespace {

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kIntroduction = R"(# Operators
 
-This page lists the operators and what Carina does with them. `carina ops` writes it; a test
-compares it with the tables that the program uses.
+This page lists the operators and what Carina does with them. `carina ops` prints it from the tables
+that the program uses, and `make docs` writes it to `build/pages/SUPPORTED_OPS.md`.
 
 ## ATen operators
 

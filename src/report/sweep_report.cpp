@@ -186,9 +186,9 @@ std::string name_of(const results::SweepReport& report) {
 }
 
 std::string_view name_of(results::SweepStatus status) {
-  return status == results::SweepStatus::kCompiled  ? "compiled"
-         : status == results::SweepStatus::kRefused ? "refused"
-                                                    : "failed";
+  return status == results::SweepStatus::kCompiled   ? "compiled"
+         : status == results::SweepStatus::kRejected ? "refused"
+                                                     : "failed";
 }
 
 std::vector<std::string> csv_cells(const results::SweepRow& row) {
@@ -226,7 +226,7 @@ std::string to_text(const results::SweepReport& report) {
              "there\n",
              name_of(report), compiled, report.rows.size()) +
          float_line(report) + compiled_table(report).text(2) + others(report, results::SweepStatus::kFailed, "failed") +
-         others(report, results::SweepStatus::kRefused, "refused by the target");
+         others(report, results::SweepStatus::kRejected, "rejected by the target");
 }
 
 std::string to_csv(const results::SweepReport& report) {

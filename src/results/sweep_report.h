@@ -13,8 +13,8 @@ namespace carina::results {
 // The outcome of one combination.
 enum class SweepStatus : uint8_t {
   kCompiled,
-  kRefused,  // the target does not support it, for example because a memory mode does not fit
-  kFailed,   // the model cannot be compiled for it
+  kRejected,  // the target does not support it, for example because a memory mode does not fit
+  kFailed,    // the model cannot be compiled for it
 };
 
 // The operations of one layer together.
@@ -36,9 +36,9 @@ struct ExpectedCycles {
 
 // What a program computes from data, compared with the float model (carina accuracy).
 struct SweepAccuracy {
-  double sqnr_db = 0;    // of the worst output
-  std::string metric;    // of the first output: "top1"; empty: there are no labels
-  std::string unit;      // of the metric: "%"
+  double sqnr_db = 0;  // of the worst output
+  std::string metric;  // of the first output: "top1"; empty: there are no labels
+  std::string unit;    // of the metric: "%"
   double of_float = 0;
   double of_npu = 0;
 };
@@ -53,7 +53,7 @@ struct SweepRow {
   std::string system_config;
   std::string memory_mode;
   SweepStatus status = SweepStatus::kCompiled;
-  std::string reason = {};  // why it was refused or failed; if set, the figures below have no meaning
+  std::string reason = {};  // why it was rejected or failed; if set, the figures below have no meaning
   std::vector<std::string> notes = {};
   int64_t macs_per_cycle = 0;
   int64_t clock_hz = 0;

@@ -98,7 +98,7 @@ void run(carina_ethosu_driver& driver, const Job& job) {
   driver.changed.notify_all();
 }
 
-bool refuse(carina_ethosu_driver& driver, const char* reason) {
+bool reject(carina_ethosu_driver& driver, const char* reason) {
   driver.error = reason;
   return false;
 }
@@ -106,20 +106,20 @@ bool refuse(carina_ethosu_driver& driver, const char* reason) {
 bool make_job(carina_ethosu_driver& driver, const void* payload, int payload_size, const uint64_t* base,
               const size_t* size, int base_count, Job& job) {
   if (payload == nullptr || payload_size <= 0 || payload_size % 4 != 0)
-    return refuse(driver, "the payload's size is no multiple of 4");
+    return reject(driver, "the payload's size is no multiple of 4");
   if (base_count < 0 || base_count > kMaxRegions || (base_count > 0 && (base == nullptr || size == nullptr)))
-    return refuse(driver, "wrong base addresses");
+    return reject(driver, "wrong base addresses");
   const auto* bytes = static_cast<const std::byte*>(payload);
   job.payload.assign(bytes, bytes + payload_size);
   for (int i = 0; i < base_count; ++i) {
     auto* data = reinterpret_cast<std::byte*>(static_cast<uintptr_t>(base[i]));
     if (static_cast<uintptr_t>(base[i]) % carina::npu::kBaseAlignmentBytes != 0)
-      return refuse(driver, "a base address is not 16-byte aligned");
+      return reject(driver, "a base address is not 16-byte aligned");
     job.memory.regions[static_cast<size_t>(i)] = {data, size[i]};
   }
   if (!driver.fast_memory.empty()) {
     if (base_count > 2 && size[2] > driver.fast_memory.size())
-      return refuse(driver, "the fast memory is smaller than base pointer 2 asks for");
+      return reject(driver, "the fast memory is smaller than base pointer 2 asks for");
     job.memory.regions[2] = driver.fast_memory;
   }
   return true;

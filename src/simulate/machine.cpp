@@ -19,6 +19,19 @@
 #include "simulate/timing/cycle_model.h"
 #include "simulate/timing/timeline.h"
 
+// Runs a command stream word by word. A register command only sets a register. An operation goes through four stages,
+// each of which may find a fault, which names the command:
+//
+//   decode (registers -> Operation) -> prepare (maps checked against memory, weights and scales decoded, tables found)
+//   -> execute (the output bits) -> report (cycles, traffic)
+//
+// Operations run one after another, in the order of the stream: overlap of kernels and transfers is a matter of the
+// timeline only, and the checker reports a stream whose result would depend on it. Within an operation the OFM is
+// divided into patches, which the threads compute in any order. Example: an OFM of 56 x 56 on 4 threads has patches of
+// at most 56 * 56 / (2 * 4) = 392 positions: 7 rows, or fewer if a cache holds fewer. The bits do not depend on the
+// division, except where an operation writes memory that it also reads at other elements, or adds to accumulators that
+// are kept. Such an operation runs alone: on one thread, with the scalar kernels, in one pass. An elementwise operation
+// that replaces its operand element by element does not need this.
 namespace carina::simulate {
 
 using npu::Op;
@@ -209,8 +222,7 @@ Result<bool> Machine::step(const npu::Command& command, npu::StreamReader& reade
 
 Result<void> Machine::operate(const npu::Command& command) {
   CARINA_TRY(Operation op, decode(command.op, command.data(), registers_, core_shape(accelerator_)));
-  if (persistent_.options.unset_register == UnsetRegister::kFault)
-    CARINA_CHECKED(check_registers_set(op, registers_));
+  if (persistent_.options.unset_register == UnsetRegister::kFault) CARINA_CHECKED(check_registers_set(op, registers_));
   op.command_index = command_index_;
   op.word_offset = command.word_index;
   return op.kind == OperationKind::kDma ? run_dma(op) : run_kernel(std::move(op));

@@ -17,7 +17,7 @@ constexpr std::array kMemoryKinds{npu::MemoryKind::kSram, npu::MemoryKind::kDram
                                   npu::MemoryKind::kOffChipFlash};
 
 // Returns the memory of this kind in the product's default system; if it has none, the memory of the same port.
-const npu::MemoryPort& usual_port(size_t number, npu::MemoryKind kind, npu::Product product) {
+const npu::MemoryPort& default_port(size_t number, npu::MemoryKind kind, npu::Product product) {
   const npu::SystemConfig* system = npu::find_system_config(npu::defaults_of(product).system_config);
   const auto* same = std::ranges::find(system->ports, kind, &npu::MemoryPort::kind);
   return same == system->ports.end() ? system->ports[number] : *same;
@@ -44,7 +44,7 @@ const std::string* IniValues::required(std::string_view key) {
   return value;
 }
 
-void IniValues::refuse(std::string_view key, std::string expected) {
+void IniValues::reject(std::string_view key, std::string expected) {
   const std::string what = fmt::format("{} has an invalid value", key);
   const std::string* value = find(key);
   if (value == nullptr || std::ranges::find(errors_, what, &Diagnostic::what) != errors_.end()) return;
@@ -57,7 +57,7 @@ Number IniValues::number(std::string_view key, const std::string& text, Range<Nu
   const std::optional<Number> value = number_in<Number>(text);
   // The condition also rejects NaN.
   const bool fits = value && *value >= range.smallest && *value <= range.largest;
-  if (!fits) refuse(key, fmt::format("a number from {} to {}", range.smallest, range.largest));
+  if (!fits) reject(key, fmt::format("a number from {} to {}", range.smallest, range.largest));
   return fits ? *value : range.smallest;
 }
 
@@ -91,7 +91,7 @@ std::optional<Diagnostic> IniValues::assumptions(std::string_view system) const 
 int IniValues::axi(std::string_view key) {
   const std::string* text = required(key);
   const bool is_one = text != nullptr && npu::same_name(*text, "Axi1");
-  if (text != nullptr && !is_one && !npu::same_name(*text, "Axi0")) refuse(key, "Axi0 or Axi1");
+  if (text != nullptr && !is_one && !npu::same_name(*text, "Axi0")) reject(key, "Axi0 or Axi1");
   return is_one ? 1 : 0;
 }
 
@@ -102,10 +102,10 @@ npu::MemoryPort IniValues::port(size_t number, npu::Product product) {
   const auto* kind =
       std::ranges::find_if(kMemoryKinds, [&](npu::MemoryKind k) { return npu::same_name(npu::name_of(k), *text); });
   if (kind == kMemoryKinds.end() || (number == 0 && *kind != npu::MemoryKind::kSram)) {
-    refuse(key, number == 0 ? "Sram" : "Sram, Dram, OnChipFlash or OffChipFlash");
+    reject(key, number == 0 ? "Sram" : "Sram, Dram, OnChipFlash or OffChipFlash");
     return {};
   }
-  const npu::MemoryPort& usual = usual_port(number, *kind, product);
+  const npu::MemoryPort& defaults = default_port(number, *kind, product);
   const auto named = [&](std::string_view rest) { return fmt::format("{}_{}", npu::name_of(*kind), rest); };
   const auto whole = [&](std::string_view rest, int64_t otherwise, Range<int64_t> range) {
     return static_cast<int>(assumed(named(rest), otherwise, range));
@@ -117,12 +117,12 @@ npu::MemoryPort IniValues::port(size_t number, npu::Product product) {
   constexpr Range<int64_t> kOutstanding{0, 1024};
   const bool max_reads_asked = npu::delegate_conventions_of(product).ini_needs_max_reads;
   return {.kind = *kind,
-          .clock_scale = assumed<double>(named("clock_scale"), usual.clock_scale, {1e-6, 1000}),
+          .clock_scale = assumed<double>(named("clock_scale"), defaults.clock_scale, {1e-6, 1000}),
           .ports_used = std::max(1, whole_or("ports_used", 1, {0, 16})),
-          .burst_bytes = whole("burst_length", usual.burst_bytes, {1, 65536}),
-          .read_latency_cycles = whole("read_latency", usual.read_latency_cycles, kLatency),
-          .write_latency_cycles = whole("write_latency", usual.write_latency_cycles, kLatency),
-          .max_reads = max_reads_asked ? whole("max_reads", usual.max_reads, {1, kOutstanding.largest})
+          .burst_bytes = whole("burst_length", defaults.burst_bytes, {1, 65536}),
+          .read_latency_cycles = whole("read_latency", defaults.read_latency_cycles, kLatency),
+          .write_latency_cycles = whole("write_latency", defaults.write_latency_cycles, kLatency),
+          .max_reads = max_reads_asked ? whole("max_reads", defaults.max_reads, {1, kOutstanding.largest})
                                        : whole_or("max_reads", 1, kOutstanding),
           .max_writes = whole_or("max_writes", 0, kOutstanding)};
 }

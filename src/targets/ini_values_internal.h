@@ -38,7 +38,7 @@ class IniValues {
   npu::MemoryPort port(size_t number, npu::Product product);
 
   // Records that the value of `key` differs from `expected`. Once per key.
-  void refuse(std::string_view key, std::string expected);
+  void reject(std::string_view key, std::string expected);
   [[nodiscard]] const Diagnostics& errors() const { return errors_; }
   // Returns a note with the keys that were missing and taken from the system `system`; no value if none was missing.
   [[nodiscard]] std::optional<Diagnostic> assumptions(std::string_view system) const;

@@ -193,7 +193,7 @@ Result<npu::MemoryMode> VelaIni::memory_mode(std::string_view name) const {
       .arena_port = values.axi("arena_mem_area"),
       .cache_port = values.axi("cache_mem_area"),
       .cache_bytes = values.integer_or("arena_cache_size", 0, {.smallest = 1, .largest = int64_t{1} << 40})};
-  if (mode.cache_port != 0) values.refuse("cache_mem_area", "Axi0: the cache is SRAM");
+  if (mode.cache_port != 0) values.reject("cache_mem_area", "Axi0: the cache is SRAM");
   if (!values.errors().empty()) return fail(values.errors());
   return mode;
 }

@@ -19,10 +19,10 @@ using Values = std::vector<std::string>;
 
 enum class Takes : uint8_t { kNothing, kValue };
 enum class Does : uint8_t {
-  kSets,     // calls `set`
-  kShows,    // requests sections of the report
-  kNothing,  // has no effect here; `explanation` gives the reason
-  kRefused,  // requests something unsupported; `explanation` gives an alternative
+  kSets,      // calls `set`
+  kShows,     // requests sections of the report
+  kNothing,   // has no effect here; `explanation` gives the reason
+  kRejected,  // requests something unsupported; `explanation` gives an alternative
 };
 
 Result<void> set_accelerator(VelaFlags& flags, const std::string& value) {
@@ -105,18 +105,21 @@ constexpr std::string_view kAsAWhole = "the scheduler has one objective: -O2, -O
 
 // Source: `vela --help` of ethos-u-vela 5.2.0, in its order.
 constexpr auto kRows = std::to_array<Row>({
-    {.name = "--version", .takes = Takes::kNothing, .does = Does::kRefused, .explanation = "`carina --version`"},
-    {.name = "--api-version", .takes = Takes::kNothing, .does = Does::kRefused, .explanation = "`carina --version`"},
-    {.name = "--supported-ops-report", .takes = Takes::kNothing, .does = Does::kRefused, .explanation = "`carina ops`"},
+    {.name = "--version", .takes = Takes::kNothing, .does = Does::kRejected, .explanation = "`carina --version`"},
+    {.name = "--api-version", .takes = Takes::kNothing, .does = Does::kRejected, .explanation = "`carina --version`"},
+    {.name = "--supported-ops-report",
+     .takes = Takes::kNothing,
+     .does = Does::kRejected,
+     .explanation = "`carina ops`"},
     {.name = "--list-config-files",
      .takes = Takes::kNothing,
-     .does = Does::kRefused,
+     .does = Does::kRejected,
      .explanation = "`carina targets`"},
     {.name = "--list-configs",
      .takes = Takes::kValue,
-     .does = Does::kRefused,
+     .does = Does::kRejected,
      .explanation = "`carina targets --config FILE`"},
-    {.name = "--output-dir", .takes = Takes::kValue, .does = Does::kRefused, .explanation = "-o FILE, and --dump DIR"},
+    {.name = "--output-dir", .takes = Takes::kValue, .does = Does::kRejected, .explanation = "-o FILE, and --dump DIR"},
     {.name = "--output-format", .takes = Takes::kValue, .does = Does::kSets, .set = check_format},
     {.name = "--enable-debug-db",
      .takes = Takes::kNothing,
@@ -183,7 +186,7 @@ constexpr auto kRows = std::to_array<Row>({
      .explanation = "the report always names the nodes on the CPU"},
     {.name = "--ignore-ops",
      .takes = Takes::kValue,
-     .does = Does::kRefused,
+     .does = Does::kRejected,
      .explanation = "it names .tflite operators; --cpu-node NAME keeps a node on the CPU"},
     {.name = "--timing", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
     {.name = "--force-symmetric-int-weights",
@@ -220,15 +223,15 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "--cop-format", .takes = Takes::kValue, .does = Does::kSets, .set = check_driver_format},
     {.name = "--separate-io-regions",
      .takes = Takes::kNothing,
-     .does = Does::kRefused,
+     .does = Does::kRejected,
      .explanation = "inputs and outputs lie in the arena, where ExecuTorch's runtime copies them"},
     {.name = "--experimental-softmax-int16-neg-exp-range",
      .takes = Takes::kValue,
-     .does = Does::kRefused,
+     .does = Does::kRejected,
      .explanation = "softmax comes as TOSA operators, with the tables that the model has"},
     {.name = "--debug-force-legacy-core",
      .takes = Takes::kNothing,
-     .does = Does::kRefused,
+     .does = Does::kRejected,
      .explanation = "it is about .tflite models"},
     {.name = "--debug-force-regor", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
     {.name = "--disable-chaining", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
@@ -325,7 +328,7 @@ class Reader {
                    .what = fmt::format("makes no difference: {}", row.explanation),
                    .severity = Severity::kNote});
         return;
-      case Does::kRefused:
+      case Does::kRejected:
         errors_.push_back({.where = std::string(row.name),
                            .what = "not supported by Carina",
                            .hint = std::string(row.explanation),

@@ -24,7 +24,7 @@ struct VelaRun {
 };
 
 // Compiles a TOSA file with the installed Vela. Notes of the result name the layers after the file's tensors. Errors:
-// Vela is not installed, or refuses the file (with the end of its output).
+// Vela is not installed, or rejects the file (with the end of its output).
 Result<npu::CompiledNetwork> run_vela(std::span<const std::byte> tosa, const VelaRun& run);
 
 // Parses Vela's debug database (--enable-debug-db, <network>_debug.xml) to the layer notes of a command stream. Returns

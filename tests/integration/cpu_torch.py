@@ -4,7 +4,7 @@ What:   finds the shared libraries that torch's own ones need and that are absen
         stand-in for each beside them. Every function in a stand-in returns 100, "no device", so
         torch.cuda.is_available() is False and the CPU part works as ever.
 Needs:  gcc (or cc), nm and readelf. Where torch is a CPU build there is nothing to do.
-Why:    symbol versions matter: the loader refuses a library that lacks the version it was linked for.
+Why:    symbol versions matter: the loader rejects a library that lacks the version it was linked for.
 
 usage: python cpu_torch.py            (run by setup.sh with the environment's python)
 """

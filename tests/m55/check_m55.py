@@ -182,7 +182,7 @@ def wrong_constructors(source, archive):
     with tempfile.TemporaryDirectory() as work:
         done = compiled(source, "-Os", folder / "constructor.cpp", *script, "-o", Path(work) / "constructor.elf")
         if done.returncode == 0 or "global constructors are not run" not in done.stderr:
-            errors.append(f"the linker script does not refuse a global constructor:\n{done.stderr[-2000:]}")
+            errors.append(f"the linker script does not reject a global constructor:\n{done.stderr[-2000:]}")
         for level in ("-O0", "-Os"):
             done = compiled(
                 source,

@@ -37,8 +37,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }  // namespace ops_command
 
 const Command kOps{.name = "ops",
-                   .summary = "List the operators and their support in each part of Carina (docs/SUPPORTED_OPS.md)",
-                   .examples = "  carina ops conv1d\n  carina ops > docs/SUPPORTED_OPS.md\n  carina ops --json",
+                   .summary = "List the operators and their support in each part of Carina",
+                   .examples = "  carina ops conv1d\n  carina ops > operators.md\n  carina ops --json",
                    .add_options = ops_command::add_options};
 
 }  // namespace carina::cli

@@ -15,7 +15,7 @@ void add_combination_options(CLI::App& app, explore::SweepRequest& request) {
                  "of --board, or all")
       ->delimiter(',');
   app.add_option("--memory-modes,--memory-mode", request.memory_modes,
-                 "Memory modes, or all. Modes that a target does not support are listed as refused. Default: that of "
+                 "Memory modes, or all. Modes that a target does not support are listed as rejected. Default: that of "
                  "--board, or the default mode of each target")
       ->delimiter(',');
   app.add_option("-q,--quantize", request.quantizations,

@@ -19,7 +19,7 @@ class ClusterError(Exception):
 class Fault:
     """The reason why an item has no line."""
 
-    kind: str  # refused, signal, timeout, machine, output, answer, stopped, worker
+    kind: str  # rejected, signal, timeout, machine, output, answer, stopped, worker
     text: str
     worker: str
     host: str

@@ -36,7 +36,7 @@ _PART_SECONDS = 4.0
 _PART_PREPARATIONS = 16.0
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """This worker cannot be used; the message has the reason."""
 
 
@@ -54,12 +54,12 @@ def end_with_parent() -> None:
 
 
 def command(program: dict[str, Any]) -> str:
-    """Returns the path of the program from its variable, beside this Python, or in PATH. Errors: Refused."""
+    """Returns the path of the program from its variable, beside this Python, or in PATH. Errors: Rejected."""
     name, variable = program["name"], program["variable"]
     beside = Path(sys.executable).parent / name
     found = os.environ.get(variable) or (str(beside) if beside.exists() else None) or shutil.which(name)
     if found is None:
-        raise Refused(
+        raise Rejected(
             f"the command {name} is not installed: {variable} is not set, and it is neither beside the worker's Python nor in PATH"
         )
     return found
@@ -70,23 +70,23 @@ def _output(words: list[str]) -> str:
         words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=_ANSWER_SECONDS
     )
     if done.returncode != 0:
-        raise Refused(f"`{' '.join(words)}` returned exit code {done.returncode}: {done.stderr.strip()[-200:]}")
+        raise Rejected(f"`{' '.join(words)}` returned exit code {done.returncode}: {done.stderr.strip()[-200:]}")
     return done.stdout
 
 
 def check_command(found: str, work: dict[str, Any]) -> None:
-    """Compares version and digest of the command with those of the client. Errors: Refused."""
+    """Compares version and digest of the command with those of the client. Errors: Rejected."""
     name, version, digest = work["program"]["name"], work["version"], work["digest"]
     try:
         said = _output([found, "--version"]).strip()
         if said != f"{name} {version}":
-            raise Refused(f"{found} has version {said.removeprefix(name).strip()}, the client has {version}")
+            raise Rejected(f"{found} has version {said.removeprefix(name).strip()}, the client has {version}")
         identity = json.loads(_output([found, *work["program"]["identity"]]))
         here = str(identity["program_sha256"])
     except (OSError, ValueError, KeyError, TypeError, subprocess.TimeoutExpired) as error:
-        raise Refused(f"{found} cannot be run: {error}") from error
+        raise Rejected(f"{found} cannot be run: {error}") from error
     if here != digest:
-        raise Refused(
+        raise Rejected(
             f"{found} is another build of version {version} (SHA-256 {here[:12]}, the client's {digest[:12]})"
         )
 
@@ -107,25 +107,25 @@ def place(folder: Path, index: int, sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_owner(path: Path, expected: int) -> None:
-    """Checks that no other user can change the path. Errors: Refused."""
+    """Checks that no other user can change the path. Errors: Rejected."""
     found = path.lstat()
     if stat.S_IFMT(found.st_mode) != expected or found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise Refused(f"{path} was replaced, or other users can write to it")
+        raise Rejected(f"{path} was replaced, or other users can write to it")
 
 
 def check_parents(folder: Path) -> None:
-    """Checks that no other user can rename a folder above `folder` and put another in its place. Errors: Refused."""
+    """Checks that no other user can rename a folder above `folder` and put another in its place. Errors: Rejected."""
     for parent in Path(os.path.realpath(folder)).parents:
         found = parent.stat()
         others_write = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
         if others_write or found.st_uid not in (0, os.getuid()):
-            raise Refused(
+            raise Rejected(
                 f"other users can change {parent}, which contains the worker's files: choose another --local-directory"
             )
 
 
 def check_placed(folder: Path, placed: list[dict[str, Any]]) -> None:
-    """Checks owner and content of all files. Errors: Refused."""
+    """Checks owner and content of all files. Errors: Rejected."""
     try:
         check_parents(folder)
         check_owner(folder, stat.S_IFDIR)
@@ -134,9 +134,9 @@ def check_placed(folder: Path, placed: list[dict[str, Any]]) -> None:
                 check_owner(Path(name), stat.S_IFREG)
                 with open(name, "rb") as file:
                     if _digest(file) != digest:
-                        raise Refused(f"{one['original']} was changed on this worker")
+                        raise Rejected(f"{one['original']} was changed on this worker")
     except OSError as error:
-        raise Refused(f"a file of the work is missing: {error}") from error
+        raise Rejected(f"a file of the work is missing: {error}") from error
 
 
 def _digest(file: Any) -> str:
@@ -188,7 +188,7 @@ class Site(WorkerPlugin):  # type: ignore[misc]
     def __init__(self, work: dict[str, Any]) -> None:
         self.work = work
         self.is_set_up = False
-        self.refusal: str | None = None
+        self.rejection: str | None = None
         self.folder: Path | None = None
         self.placed: list[dict[str, Any]] = []
         self.children: dict[str, subprocess.Popen[bytes]] = {}
@@ -225,7 +225,7 @@ class Site(WorkerPlugin):  # type: ignore[misc]
     def status(self) -> dict[str, Any] | None:
         if not self.is_set_up:
             return None
-        return {"refusal": self.refusal, "host": socket.gethostname(), "address": self.worker.address}
+        return {"refusal": self.rejection, "host": socket.gethostname(), "address": self.worker.address}
 
     def run(self, items: list[list[int]]) -> dict[str, Any] | None:
         """Runs a part. Returns its lines with their indices (compressed), the programs, and the fault if there was one."""
@@ -241,13 +241,13 @@ class Site(WorkerPlugin):  # type: ignore[misc]
         }
         result |= {"worker": self.worker.address, "host": socket.gethostname()}
         try:
-            if self.refusal is not None:
-                raise Refused(self.refusal)
+            if self.rejection is not None:
+                raise Rejected(self.rejection)
             self._check_command()  # the program may have been replaced
             check_placed(self._folder(), self.placed)
             self._run(items, result)
-        except Refused as error:
-            self.refusal = str(error)
+        except Rejected as error:
+            self.rejection = str(error)
             result["fault"] = {"kind": "refused", "text": str(error)}
         except Fault as error:
             result["fault"] = {"kind": error.kind, "text": str(error)}
@@ -265,19 +265,19 @@ class Site(WorkerPlugin):  # type: ignore[misc]
         try:
             here = f"{sys.version_info[0]}.{sys.version_info[1]}"
             if here != self.work["python"]:
-                raise Refused(f"has Python {here}, the client has {self.work['python']}")
+                raise Rejected(f"has Python {here}, the client has {self.work['python']}")
             self.command = command(self.work["program"])
             self._check_command()
             self.folder = Path(tempfile.mkdtemp(prefix=f"{self.work['name']}-", dir=self.worker.local_directory))
             check_parents(self.folder)
             self.placed = [place(self.folder, index, sent) for index, sent in enumerate(self.work.pop("files"))]
-            self.refusal = None
-        except Refused as error:
-            self.refusal = str(error)
+            self.rejection = None
+        except Rejected as error:
+            self.rejection = str(error)
         except OSError as error:
-            self.refusal = f"cannot write the files of the work: {error}"
+            self.rejection = f"cannot write the files of the work: {error}"
         except Exception as error:  # it would reach the client as an error of its own
-            self.refusal = f"cannot be set up: {type(error).__name__}: {error}"
+            self.rejection = f"cannot be set up: {type(error).__name__}: {error}"
 
     def _check_command(self) -> None:
         # Several works of one client use one command, so it is checked once per worker.
@@ -285,7 +285,7 @@ class Site(WorkerPlugin):  # type: ignore[misc]
         try:
             found = os.stat(shutil.which(self.command) or self.command)
         except OSError as error:
-            raise Refused(f"{self.command} cannot be run: {error.strerror}") from error
+            raise Rejected(f"{self.command} cannot be run: {error.strerror}") from error
         key = (self.command, found.st_mtime_ns, found.st_size, self.work["version"], self.work["digest"])
         if key not in known:
             check_command(self.command, self.work)

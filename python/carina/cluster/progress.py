@@ -36,7 +36,7 @@ class Progress:
         if self._file is not None and self._due("file", _FILE_SECONDS, last):
             self._write(self._file, json.dumps(self._figures()) + "\n")
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """Prints a message above the line of the progress."""
         self._write(sys.stderr, ("\r\x1b[K" if self._terminal else "") + f"carina: {text}\n")
 

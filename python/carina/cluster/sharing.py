@@ -87,7 +87,7 @@ class Sharing:
         self._program = program
         self._id = f"carina-{os.urandom(6).hex()}"
         self._address = client.scheduler.address
-        self._workers = Workers(client, self._id, progress.say)
+        self._workers = Workers(client, self._id, progress.log)
         self._ended = as_completed(loop=client.loop)  # ended tasks whose results are still on workers
         self._fetched = as_completed(loop=client.loop, with_results=True, raise_errors=False)
         self._fetching = 0
@@ -160,11 +160,11 @@ class Sharing:
         if self._workers.accepted():
             self._last_worker, self._said_waiting = now, False
             return
-        refused = self._workers.refused
-        if refused and set(refused) == self._workers.present():
+        rejected = self._workers.rejected
+        if rejected and set(rejected) == self._workers.present():
             raise ClusterError(
                 f"no worker of {self._address} can be used: "
-                + "; ".join(f"{address}: {why}" for address, why in sorted(refused.items()))
+                + "; ".join(f"{address}: {why}" for address, why in sorted(rejected.items()))
             )
         if now - self._last_worker > self._wait:
             raise ClusterError(
@@ -172,7 +172,7 @@ class Sharing:
                 hint="start workers, or wait longer: --wait SECONDS",
             )
         if not self._said_waiting:
-            self._progress.say(f"note: waiting at most {self._wait:g} s for a worker at {self._address}")
+            self._progress.log(f"note: waiting at most {self._wait:g} s for a worker at {self._address}")
             self._said_waiting = True
 
     def _move_stranded(self) -> None:
@@ -345,7 +345,7 @@ class Sharing:
         said = result["fault"] or {"kind": "output", "text": "ended without a result for this item"}
         fault = Fault(said["kind"], said["text"], result["worker"], result["host"])
         if fault.kind == "refused":
-            self._workers.refuse(fault.worker, fault.text)
+            self._workers.reject(fault.worker, fault.text)
             self._put_back(job, left)
         elif fault.kind == "stopped":
             self._put_back(job, left)

@@ -17,17 +17,17 @@ _SILENT_SECONDS = 60.0  # a worker that sends no heartbeat for this time gets no
 
 
 class Workers:
-    """The current workers of the cluster. Calls `say` with a line for each rejected worker."""
+    """The current workers of the cluster. Calls `log` with a line for each rejected worker."""
 
-    def __init__(self, client: "Client", site: str, say: Callable[[str], None]) -> None:
-        self._client, self._site, self._say = client, site, say
+    def __init__(self, client: "Client", site: str, log: Callable[[str], None]) -> None:
+        self._client, self._site, self._log = client, site, log
         self._threads: dict[str, int] = {}
         self._hosts: dict[str, str] = {}  # host of each checked worker
         self._asked: dict[str, calls.Call] = {}
         self._pauses: dict[
             str, tuple[float, float]
         ] = {}  # until when a worker is not asked again, and the seconds of this pause
-        self.refused: dict[str, str] = {}
+        self.rejected: dict[str, str] = {}
         self.silent: set[str] = set()
         self._checked = time.monotonic()
 
@@ -35,7 +35,7 @@ class Workers:
         """Updates the list of workers, and checks new ones. Errors: OSError of the connection."""
         self._threads = dict(self._client.nthreads())
         self._hosts = {address: host for address, host in self._hosts.items() if address in self._threads}
-        self.refused = {address: why for address, why in self.refused.items() if address in self._threads}
+        self.rejected = {address: why for address, why in self.rejected.items() if address in self._threads}
         self._asked = {address: call for address, call in self._asked.items() if address in self._threads}
         now = time.monotonic()
         self._ask(
@@ -61,7 +61,7 @@ class Workers:
         seen = {address: float(worker["last_seen"]) for address, worker in workers.items()}
         silent = {address for address in seen if max(seen.values()) - seen[address] > _SILENT_SECONDS}
         for address in sorted(silent - self.silent):
-            self._say(
+            self._log(
                 f"warning: {self.name(address)} has not answered for {_SILENT_SECONDS:g} s: other workers do its work"
             )
         self.silent = silent
@@ -85,12 +85,12 @@ class Workers:
             return
         self._hosts[address] = status["host"]
         if status["refusal"] is not None:
-            self.refuse(address, status["refusal"])
+            self.reject(address, status["refusal"])
 
-    def refuse(self, address: str, why: str) -> None:
-        if address not in self.refused:
-            self._say(f"warning: {self.name(address)} gets no work: {why}")
-        self.refused[address] = why
+    def reject(self, address: str, why: str) -> None:
+        if address not in self.rejected:
+            self._log(f"warning: {self.name(address)} gets no work: {why}")
+        self.rejected[address] = why
 
     def name(self, address: str) -> str:
         host = self._hosts.get(address)
@@ -103,7 +103,7 @@ class Workers:
         return set(self._threads)
 
     def accepted(self) -> set[str]:
-        return {address for address in self._hosts if address not in self.refused and address not in self.silent}
+        return {address for address in self._hosts if address not in self.rejected and address not in self.silent}
 
     def threads(self) -> int:
         return sum(self._threads[address] for address in self.accepted())

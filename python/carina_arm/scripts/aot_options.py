@@ -54,7 +54,7 @@ _TARGET = (
     option(
         "--direct_drive",
         action="store_true",
-        effect=Effect.REFUSED,
+        effect=Effect.REJECTED,
         help="it is for Ethos-U85 under Linux, whose driver takes payloads of the form COP2 with regions for inputs and outputs; Carina writes COP1, for drivers on a microcontroller",
     ),
     option(
@@ -108,7 +108,7 @@ _DEPRECATED = (
     option(
         "-r",
         "--reorder_inputs",
-        effect=Effect.REFUSED,
+        effect=Effect.REJECTED,
         help="it is of ExecuTorch 0.5; inputs have the model's order: change the order in the model's forward()",
     ),
     option(

@@ -52,7 +52,7 @@ VARIABLES = (
         dest="target_cpu",
     ),
     Variable("ET_MODEL_PTE_ADDR", "As --pte_placement", dest="pte_placement"),
-    Variable("ET_PTE_FILE_PATH", "the program is named by --model_name or --pte", Effect.REFUSED),
+    Variable("ET_PTE_FILE_PATH", "the program is named by --model_name or --pte", Effect.REJECTED),
     Variable(
         "ET_LOG_DUMP_OUTPUT",
         "ON: the log has all values of the outputs; OFF and default: the first 16",
@@ -140,7 +140,7 @@ def apply(flags: str, args: argparse.Namespace) -> None:
         variable = _BY_NAME.get(name)
         if variable is None:
             raise ValueError(f"--extra_build_flags: {name}: unknown variable; known are {', '.join(_BY_NAME)}")
-        if variable.effect is Effect.REFUSED:
+        if variable.effect is Effect.REJECTED:
             raise ValueError(f"--extra_build_flags: {name}: not supported: {variable.help}")
         if variable.effect is Effect.NONE:
             note(f"{name} makes no difference: {variable.help}")

@@ -15,7 +15,7 @@ class Effect(Enum):
 
     HAS = "has an effect"
     NONE = "makes no difference"
-    REFUSED = "refused"
+    REJECTED = "refused"
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,6 @@ def check_meaning(args: argparse.Namespace, parser: argparse.ArgumentParser, row
     for row in rows:
         if row.effect is Effect.HAS or getattr(args, row.dest) == parser.get_default(row.dest):
             continue
-        if row.effect is Effect.REFUSED:
+        if row.effect is Effect.REJECTED:
             raise ValueError(f"{row.name}: not supported: {row.help}")
         note(f"{row.name} makes no difference: {row.help}")

@@ -53,7 +53,7 @@ def _image_options() -> tuple[Option, ...]:
             choices=["arm-none-eabi-gcc"],
             default="arm-none-eabi-gcc",
             effect=Effect.NONE,
-            help=f"{_IMAGES}; other toolchains are refused",
+            help=f"{_IMAGES}; other toolchains are rejected",
         ),
         option(
             "--etdump",
@@ -165,7 +165,7 @@ BUILD_OPTIONS = (
         "--pte",
         metavar="FILE|ADDR|semihosting",
         required=True,
-        help="The .pte to put into the image. An address gives the image without a program: `carina firmware --image` adds one. semihosting is refused: an image reads no programs",
+        help="The .pte to put into the image. An address gives the image without a program: `carina firmware --image` adds one. semihosting is rejected: an image reads no programs",
     ),
     option(
         "--target",

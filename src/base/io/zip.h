@@ -22,7 +22,7 @@ class ZipReader {
  public:
   struct Limits {
     size_t max_entries = 1 << 20;
-    size_t max_inflated_bytes = size_t{1} << 32;  // per entry: a zip bomb is refused before memory is allocated
+    size_t max_inflated_bytes = size_t{1} << 32;  // per entry: a zip bomb is rejected before memory is allocated
   };
 
   // `name` is the name of the archive in messages.

@@ -8,6 +8,19 @@
 
 #include "base/checked_math.h"
 
+// First fit in an order of the requests, then a local search over orders. First fit puts each request at the lowest
+// address where it overlaps no placed request that is alive at the same time. The first order is by size.
+//
+//   Example: A 3 bytes (times 2 to 3), B 2 bytes (2 to 3), C 2 bytes (1 to 3), D 4 bytes (0 to 1). A, B and C are alive
+//   at time 2, so 7 bytes are the lower bound. The order D, A, C, B gives D 0-3, A 0-2, C 4-5, B 6-7: 8 bytes, because
+//   one byte between A and C is lost. With C first: C 0-1, D 2-5, A 2-4, B 5-6: 7 bytes.
+//
+// The search takes a request that reaches the top of the plan, or one that is alive with it, and moves it to an earlier
+// place of the order (the first rounds) or exchanges it with another (the later ones). It keeps a plan that is not
+// larger, and ends at the lower bound, or after a number of rounds that depends on the number of requests alone. A
+// fixed seed makes it deterministic. Time of a round: pairs of requests that are alive together; a round places again
+// only the requests that a move can affect. The ordering by size is that of TensorFlow Lite's GreedyMemoryPlanner;
+// Vela's HillClimb searches over orders, too.
 namespace carina {
 namespace {
 

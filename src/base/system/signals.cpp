@@ -27,7 +27,7 @@ void on_end(int number) {
   die_of(number);
 }
 
-void say(const char* text) {
+void write_text(const char* text) {
   static_cast<void>(::write(STDERR_FILENO, text, std::strlen(text)) == 0);
 }
 
@@ -35,9 +35,9 @@ void on_bus_error(int number, siginfo_t* info, void* /*context*/) {
   remove_uncommitted_files();
   const char* path = mapped_file_at(info->si_addr);
   if (path == nullptr) return die_of(number);
-  say("carina: error: ");
-  say(path);
-  say(": the file became shorter while it was read, or its disk failed\n");
+  write_text("carina: error: ");
+  write_text(path);
+  write_text(": the file became shorter while it was read, or its disk failed\n");
   ::_exit(1);
 }
 

@@ -25,11 +25,11 @@ class GraphReader {
       : graph_(graph), module_(module), interface_(interface), where_(where), values_(module, where) {}
 
   Result<std::vector<ir::ValueId>> read() {
-    CARINA_TRY(const Instruction* graph, values_.maker(interface_.graph, SpirvOp::OpGraphARM));
-    CARINA_TRY(const Instruction* type, values_.maker(graph->type, SpirvOp::OpTypeGraphARM));
+    CARINA_TRY(const Instruction* graph, values_.definition(interface_.graph, SpirvOp::OpGraphARM));
+    CARINA_TRY(const Instruction* type, values_.definition(graph->type, SpirvOp::OpTypeGraphARM));
     types_ = type->operands.subspan(1);
     outputs_.resize(types_.size() - interface_.inputs);
-    for (size_t at = module_.makers.at(interface_.graph) + 1; at < module_.instructions.size(); ++at) {
+    for (size_t at = module_.definitions.at(interface_.graph) + 1; at < module_.instructions.size(); ++at) {
       const Instruction& instruction = module_.instructions[at];
       if (instruction.is(SpirvOp::OpGraphEndARM)) return finish();
       CARINA_CHECKED(read_instruction(instruction));
@@ -180,7 +180,7 @@ class GraphReader {
 
   // The row of the operator of an OpExtInst.
   Result<const TosaOpRow*> row_of_instruction(const Instruction& instruction) const {
-    CARINA_TRY(const Instruction* set, values_.maker(instruction.operands[0], SpirvOp::OpExtInstImport));
+    CARINA_TRY(const Instruction* set, values_.definition(instruction.operands[0], SpirvOp::OpExtInstImport));
     const std::string name = string_of(set->operands).text;
     if (name != kVgfInstructionSet) {
       return values_.error(fmt::format("an instruction of the set {} cannot be executed", name),
@@ -310,7 +310,7 @@ class GraphReader {
       CARINA_TRY(out.emplace_back(), values_.tensor_type(type));
       return out;
     }
-    CARINA_TRY(const Instruction* structure, values_.maker(type, SpirvOp::OpTypeStruct));
+    CARINA_TRY(const Instruction* structure, values_.definition(type, SpirvOp::OpTypeStruct));
     for (const uint32_t member : structure->operands) {
       CARINA_TRY(out.emplace_back(), values_.tensor_type(member));
     }
@@ -384,15 +384,15 @@ Result<Interface> interface_of(const SpirvModule& module, const std::string& ent
   const SpirvValues values(module, where);
   CARINA_TRY(const Instruction* entry, find_entry(module, entry_point, values));
   Interface out{.graph = entry->operands[0], .bindings = {}};
-  CARINA_TRY(const Instruction* graph, values.maker(out.graph, SpirvOp::OpGraphARM));
-  CARINA_TRY(const Instruction* type, values.maker(graph->type, SpirvOp::OpTypeGraphARM));
+  CARINA_TRY(const Instruction* graph, values.definition(out.graph, SpirvOp::OpGraphARM));
+  CARINA_TRY(const Instruction* type, values.definition(graph->type, SpirvOp::OpTypeGraphARM));
   out.inputs = type->operands[0];
   const auto variables = entry->operands.subspan(1 + string_of(entry->operands.subspan(1)).words);
   if (variables.size() != type->operands.size() - 1 || out.inputs > variables.size())
     return values.error("the entry point has another number of variables than its graph inputs and outputs",
                         std::to_string(type->operands.size() - 1), std::to_string(variables.size()));
   for (const uint32_t variable : variables) {
-    CARINA_CHECKED(values.maker(variable, SpirvOp::OpVariable));
+    CARINA_CHECKED(values.definition(variable, SpirvOp::OpVariable));
     const auto binding = module.bindings.find(variable);
     const auto set = module.descriptor_sets.find(variable);
     if (binding == module.bindings.end() || set == module.descriptor_sets.end())

@@ -91,7 +91,7 @@ class Parser {
     Instruction instruction{.opcode = words[0] & 0xFFFF, .row = nullptr, .operands = words.subspan(1)};
     instruction.row = find_spirv_op(instruction.opcode);
     if (instruction.row != nullptr) CARINA_CHECKED(check_operands(instruction));
-    if (instruction.result != 0 && !out_.makers.emplace(instruction.result, out_.instructions.size()).second)
+    if (instruction.result != 0 && !out_.definitions.emplace(instruction.result, out_.instructions.size()).second)
       return error(fmt::format("the id {} is made twice, the second time at word {}", instruction.result, at));
     note(instruction);
     out_.instructions.push_back(instruction);

@@ -28,15 +28,15 @@ struct SpirvModule {
   uint32_t version = 0;
   uint32_t bound = 0;
   std::vector<Instruction> instructions;
-  std::unordered_map<uint32_t, size_t> makers;      // index of the defining instruction, by id
-  std::unordered_map<uint32_t, std::string> names;  // names of OpName, by id
-  std::unordered_map<uint32_t, uint32_t> bindings;  // bindings of variables, by id
+  std::unordered_map<uint32_t, size_t> definitions;  // index of the defining instruction, by id
+  std::unordered_map<uint32_t, std::string> names;   // names of OpName, by id
+  std::unordered_map<uint32_t, uint32_t> bindings;   // bindings of variables, by id
   std::unordered_map<uint32_t, uint32_t> descriptor_sets;
 
   // Returns the instruction that defines this id, or nullptr.
   [[nodiscard]] const Instruction* find(uint32_t id) const {
-    const auto found = makers.find(id);
-    return found == makers.end() ? nullptr : &instructions[found->second];
+    const auto found = definitions.find(id);
+    return found == definitions.end() ? nullptr : &instructions[found->second];
   }
 };
 

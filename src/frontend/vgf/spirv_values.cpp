@@ -37,7 +37,7 @@ std::unexpected<Diagnostics> SpirvValues::error(std::string what, std::string ex
                .hint = std::move(hint)});
 }
 
-Result<const Instruction*> SpirvValues::maker(uint32_t id, SpirvOp op) const {
+Result<const Instruction*> SpirvValues::definition(uint32_t id, SpirvOp op) const {
   const Instruction* instruction = module_.find(id);
   if (instruction != nullptr && instruction->is(op)) return instruction;
   return error("an id is not what it must be", std::string(name_of_op(op)), described(instruction, id));
@@ -103,7 +103,7 @@ Result<uint64_t> SpirvValues::scalar(uint32_t id, DType dtype) const {
 }
 
 Result<uint32_t> SpirvValues::array_length(uint32_t type) const {
-  CARINA_TRY(const Instruction* array, maker(type, SpirvOp::OpTypeArray));
+  CARINA_TRY(const Instruction* array, definition(type, SpirvOp::OpTypeArray));
   CARINA_TRY(const int64_t length, integer(array->operands[1]));
   if (length < 1 || length > static_cast<int64_t>(Shape::kMaxRank))
     return error("a tensor has too many axes, or none", fmt::format("1 to {}", Shape::kMaxRank),
@@ -128,7 +128,7 @@ Result<std::vector<int64_t>> SpirvValues::sizes(uint32_t id) const {
 }
 
 Result<TensorType> SpirvValues::tensor_type(uint32_t type) const {
-  CARINA_TRY(const Instruction* made, maker(type, SpirvOp::OpTypeTensorARM));
+  CARINA_TRY(const Instruction* made, definition(type, SpirvOp::OpTypeTensorARM));
   CARINA_TRY(const DType dtype, element_type(made->operands[0]));
   if (made->operands.size() != 3)
     return error("a tensor type without sizes", "", "", "only tensors of fixed shape are supported");

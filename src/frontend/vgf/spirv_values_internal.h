@@ -26,7 +26,7 @@ class SpirvValues {
 
   // The instruction that defines an id, which must be `op`. Errors: the id is undefined, or another instruction defines
   // it.
-  Result<const Instruction*> maker(uint32_t id, SpirvOp op) const;
+  Result<const Instruction*> definition(uint32_t id, SpirvOp op) const;
 
   // The TOSA element type of a SPIR-V type. An integer of 64 bits is i48.
   Result<DType> element_type(uint32_t type) const;

@@ -54,7 +54,7 @@ class GraphWriter {
   }
 
  private:
-  void refuse(const ir::Node& node, std::string what, std::string hint = {}) {
+  void reject(const ir::Node& node, std::string what, std::string hint = {}) {
     errors_.push_back({.where = fmt::format("{}: {}", where_, node.name),
                        .what = std::move(what),
                        .hint = std::move(hint),
@@ -66,7 +66,7 @@ class GraphWriter {
     for (const ir::Node& node : graph_.nodes) {
       const VgfForm& form = vgf_form_of(node.op.tosa());
       if (form.treatment == VgfTreatment::kRefused)
-        refuse(node, fmt::format("VGF has no {}: {}", node.op.name(), form.reason));
+        reject(node, fmt::format("VGF has no {}: {}", node.op.name(), form.reason));
       check_constants(node);
     }
   }
@@ -78,7 +78,7 @@ class GraphWriter {
     for (size_t i = 0; i < operands.size() && i < node.inputs.size(); ++i) {
       const bool is_shape = operands[i].kind == TosaOperandKind::kShape;
       if (graph_[node.inputs[i]].constant || !(is_shape || operands[i].name.ends_with("_zp"))) continue;
-      refuse(node, fmt::format("operand {} is known only while the graph runs", operands[i].name),
+      reject(node, fmt::format("operand {} is known only while the graph runs", operands[i].name),
              is_shape ? "VGF's shapes are constants" : "VGF's zero points are constants");
     }
   }
@@ -92,9 +92,9 @@ class GraphWriter {
     return std::ranges::any_of(users_[id.index()], [&](ir::NodeId node) { return takes_unsigned(graph_[node]); });
   }
   [[nodiscard]] bool is_made_as_unsigned(ir::ValueId id) const {
-    const ir::NodeId maker = producers_[id.index()];
-    return maker.valid() && graph_[maker].op == ir::Op(TosaOp::RESCALE) &&
-           graph_[maker].attributes.get<bool>("output_unsigned");
+    const ir::NodeId producer = producers_[id.index()];
+    return producer.valid() && graph_[producer].op == ir::Op(TosaOp::RESCALE) &&
+           graph_[producer].attributes.get<bool>("output_unsigned");
   }
   // A constant is unsigned if all its readers treat it as unsigned; the constant itself does not say.
   [[nodiscard]] bool is_unsigned_constant(ir::ValueId id) const {
@@ -171,7 +171,7 @@ class GraphWriter {
     for (const std::string_view name : form.attributes) operands.push_back(attribute(node, name));
     for (size_t i = 0; i < node.inputs.size(); ++i) operands.push_back(operand(node, i));
     // The instruction would exceed SPIR-V's word limit. Only CONCAT has a variable number of operands.
-    if (operands.size() + 5 > kSpirvMaxWords) return refuse(node, "too many operands for an instruction of SPIR-V");
+    if (operands.size() + 5 > kSpirvMaxWords) return reject(node, "too many operands for an instruction of SPIR-V");
     write_results(node, form.instruction, operands);
   }
 
@@ -208,7 +208,7 @@ class GraphWriter {
     const auto numbers = value.constant->values<int64_t>().first(static_cast<size_t>(value.shape.elements()));
     for (const int64_t number : numbers) {
       if (number >= std::numeric_limits<int32_t>::min() && number <= std::numeric_limits<int32_t>::max()) continue;
-      refuse(node, fmt::format("a number of operand {} does not fit 32 bits: {}", index, number));
+      reject(node, fmt::format("a number of operand {} does not fit 32 bits: {}", index, number));
     }
     return id_of(node.inputs[index]);
   }
@@ -241,19 +241,19 @@ class GraphWriter {
 
   uint32_t number(const ir::Node& node, std::string_view name, DType dtype, const ir::Attribute& value) {
     const auto bits = bits_of_number(dtype, value);
-    if (!bits) refuse(node, fmt::format("attribute {} does not fit {}", name, carina::name_of(dtype)));
+    if (!bits) reject(node, fmt::format("attribute {} does not fit {}", name, carina::name_of(dtype)));
     return spirv_.scalar(dtype, bits.value_or(0));
   }
 
   uint32_t numbers(const ir::Node& node, std::string_view name, const std::vector<int64_t>& values) {
     if (values.empty()) {
-      refuse(node, fmt::format("attribute {} is empty", name));
+      reject(node, fmt::format("attribute {} is empty", name));
       return 0;
     }
     std::vector<uint64_t> bits;
     for (const int64_t value : values) {
       const auto word = bits_of_number(DType::kInt32, value);
-      if (!word) refuse(node, fmt::format("attribute {} does not fit 32 bits", name));
+      if (!word) reject(node, fmt::format("attribute {} does not fit 32 bits", name));
       bits.push_back(word.value_or(0));
     }
     return spirv_.tensor(DType::kInt32, Shape{static_cast<int64_t>(bits.size())}, bits);
@@ -262,7 +262,7 @@ class GraphWriter {
   uint32_t acc_type(const ir::Node& node, std::string_view name, DType dtype) {
     const auto row = std::ranges::find_if(
         kVgfAccTypes, [&](const VgfAccType& candidate) { return ir::dtype_of(candidate.type) == dtype; });
-    if (row == kVgfAccTypes.end()) refuse(node, fmt::format("attribute {} cannot be {}", name, carina::name_of(dtype)));
+    if (row == kVgfAccTypes.end()) reject(node, fmt::format("attribute {} cannot be {}", name, carina::name_of(dtype)));
     return spirv_.word(row == kVgfAccTypes.end() ? 0 : row->number);
   }
 

@@ -150,10 +150,10 @@ Result<ValueId> float_function(Lowering& in, const Node& node) {
   return in.out.cast(kFunction(math, a, b), type);
 }
 
-Refused no_integer_function(const Candidate& c) {
-  return refused("op.two-operands",
-                 fmt::format("{} of two computed operands has no table on {}", c.node.op.name(), c.target.name),
-                 "make one operand a constant scalar");
+Rejected no_integer_function(const Candidate& c) {
+  return rejected("op.two-operands",
+                  fmt::format("{} of two computed operands has no table on {}", c.node.op.name(), c.target.name),
+                  "make one operand a constant scalar");
 }
 
 constexpr LoweringRow kArithmeticRows[] = {

@@ -129,20 +129,20 @@ static_assert(lowers_all_of(kBlockScaledRows, {AtenFamily::kBlockScaled}));
 }  // namespace
 
 // Also for targets with floats, for which no row's `legal` runs.
-Refused check_block_scaled(const Candidate& c) {
+Rejected check_block_scaled(const Candidate& c) {
   if (traits_of(c.node.op.aten()).family != AtenFamily::kBlockScaled) return std::nullopt;
   if (!c.target.takes_block_scaled)
-    return refused("types.mxfp", fmt::format("{} does not compute with MXFP", c.target.name),
-                   "use the target TOSA-1.1+FP+mxfp");
+    return rejected("types.mxfp", fmt::format("{} does not compute with MXFP", c.target.name),
+                    "use the target TOSA-1.1+FP+mxfp");
   const ir::Value &weight = c.input(1), &scale = c.input(2);
   if (!weight.constant || !scale.constant || scale.dtype != DType::kFp8UE8M0)
-    return refused("weights.mxfp", "weights and their scales must be constants, the scales fp8ue8m0", "use to_mxfp()");
+    return rejected("weights.mxfp", "weights and their scales must be constants, the scales fp8ue8m0", "use to_mxfp()");
   if (payload_of(c.node, weight.dtype) == nullptr)
-    return refused("weights.mxfp", fmt::format("{} has type {}", weight.name, name_of(weight.dtype)), "use to_mxfp()");
+    return rejected("weights.mxfp", fmt::format("{} has type {}", weight.name, name_of(weight.dtype)), "use to_mxfp()");
   if (c.node.attributes.integer("block_size") != kBlock)
-    return refused("weights.mxfp", "TOSA has blocks of 32 elements only", "use to_mxfp()");
+    return rejected("weights.mxfp", "TOSA has blocks of 32 elements only", "use to_mxfp()");
   if (c.node.op.aten() == AtenOp::mxfp_conv2d_default && c.node.attributes.integer("groups") != 1)
-    return refused("groups.mxfp", "TOSA has no block-scaled convolution with groups", "use one convolution per group");
+    return rejected("groups.mxfp", "TOSA has no block-scaled convolution with groups", "use one convolution per group");
   return std::nullopt;
 }
 

@@ -147,7 +147,7 @@ bool is_depthwise(const Candidate& c) {
 }
 
 // Steps of a dense window that are as long as its stride become channels, so any stride is supported.
-Refused check_convolution_stride(const Candidate& c, const std::vector<int64_t>& kernel) {
+Rejected check_convolution_stride(const Candidate& c, const std::vector<int64_t>& kernel) {
   std::vector<int64_t> stride = c.node.attributes.integers("stride");
   const auto &dilation = c.node.attributes.integers("dilation"), &padding = c.node.attributes.integers("padding");
   if (dilation == std::vector<int64_t>{1, 1} && !is_depthwise(c)) return std::nullopt;
@@ -157,7 +157,7 @@ Refused check_convolution_stride(const Candidate& c, const std::vector<int64_t>&
   return check_stride(c, stride);
 }
 
-Refused conv2d_fits(const Candidate& c) {
+Rejected conv2d_fits(const Candidate& c) {
   const Shape &image = c.input(0).shape, &weight = c.input(1).shape, &result = c.output().shape;
   const std::vector<int64_t> kernel{taps_of(c.node, image, weight, result, 0).count,
                                     taps_of(c.node, image, weight, result, 1).count};
@@ -166,7 +166,7 @@ Refused conv2d_fits(const Candidate& c) {
                    check_convolution_stride(c, kernel)});
 }
 
-Refused linear_fits(const Candidate& c) {
+Rejected linear_fits(const Candidate& c) {
   return first_of({check_weights(c), check_axes(c, c.input(1))});
 }
 

@@ -54,7 +54,7 @@ Result<ValueId> convolution_3d(Lowering& in, const Node& node) {
   return in.out.transpose(in.out.concat(results, 4), kChannelsFirst);
 }
 
-Refused convolution_3d_fits(const Candidate& c) {
+Rejected convolution_3d_fits(const Candidate& c) {
   const Shape& weight = c.input(1).shape;
   const auto& dilation = c.node.attributes.integers("dilation");
   return first_of({check_weights(c), check_axes(c, c.input(0)), check_axes(c, c.output()),

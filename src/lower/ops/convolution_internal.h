@@ -44,7 +44,7 @@ ir::ValueId scaled(Lowering& in, const ir::Node& node, ir::ValueId accumulator, 
 // Lowerings that have their own files.
 Result<ir::ValueId> convolution_3d(Lowering& in, const ir::Node& node);
 Result<ir::ValueId> transposed_convolution(Lowering& in, const ir::Node& node);
-Refused convolution_3d_fits(const Candidate& c);
-Refused transposed_convolution_fits(const Candidate& c);
+Rejected convolution_3d_fits(const Candidate& c);
+Rejected transposed_convolution_fits(const Candidate& c);
 
 }  // namespace carina::lower

@@ -91,14 +91,14 @@ ValueId as_numbers(Lowering& in, ValueId value) {
   return in.out.dtype(value) == DType::kBool ? in.out.cast(value, DType::kInt8) : value;
 }
 
-Refused check_index(const Candidate& c, size_t behind) {
+Rejected check_index(const Candidate& c, size_t behind) {
   for (const ValueId id : indices_of(c.node, behind)) {
     if (!id.valid())
-      return refused("index.axes", "an axis without an index stands before one with an index",
-                     "move the indexed axes to the front with permute");
+      return rejected("index.axes", "an axis without an index stands before one with an index",
+                      "move the indexed axes to the front with permute");
     const ir::Value& index = c.graph[id];
     if (index.dtype == DType::kInt32 || index.dtype == DType::kInt64) continue;
-    return refused(
+    return rejected(
         "index.mask",
         fmt::format("{} is {}: how many elements it chooses depends on the data", index.name, name_of(index.dtype)),
         "choose with torch.where, which keeps the shape");
@@ -123,8 +123,8 @@ ValueId same_rows(Lowering& in, const Rows& rows) {
                      {.dtype = DType::kBool, .shape = Shape{rows.count, rows.count}, .suffix = "same"});
 }
 
-// TOSA REQUIREs that SCATTER writes each row once. All but the last row for a target are redirected to extra rows after
-// the tensor.
+// TOSA REQUIREs that SCATTER writes each row once. If several rows write one target, only the last may; the others are
+// redirected to extra rows after the tensor.
 ValueId chooses_once(Lowering& in, const Rows& rows, ValueId same) {
   std::vector<uint8_t> behind;
   Ints spare(static_cast<size_t>(rows.count));
@@ -202,29 +202,29 @@ Result<ValueId> index_put(Lowering& in, const Node& node) {
   return in.out.reshape(scattered(in, rows, row_indices, values), in.shape(node.outputs[0]));
 }
 
-Refused check_rows(const Candidate& c) {
+Rejected check_rows(const Candidate& c) {
   if (c.target.limits.max_indexed_rows > 0) return std::nullopt;
-  return refused("index.run-time", fmt::format("{} does not read places from a tensor", c.target.name),
-                 "use constant indices, whose neighbors are slices, or an NPU that gathers");
+  return rejected("index.run-time", fmt::format("{} does not read places from a tensor", c.target.name),
+                  "use constant indices, whose neighbors are slices, or an NPU that gathers");
 }
 
-Refused index_fits(const Candidate& c) {
+Rejected index_fits(const Candidate& c) {
   return first_of({check_index(c, 0), check_rows(c)});
 }
 
 // Rows with the same target are found by comparing all pairs, so their number is limited.
-Refused check_comparisons(const Candidate& c) {
+Rejected check_comparisons(const Candidate& c) {
   constexpr int64_t kMaxElements = int64_t{1} << 24;
   const Shape& values = c.input(c.node.inputs.size() - 1).shape;
   const int64_t inner = values[values.rank() - 1], count = values.elements() / inner;
   const int64_t width = c.node.attributes.get<bool>("accumulate") ? inner : 1;
   if (count <= kMaxElements / count / width) return std::nullopt;
-  return refused("index.places", fmt::format("{} places are written, of which any may be one", count),
-                 "use constant indices");
+  return rejected("index.places", fmt::format("{} places are written, of which any may be one", count),
+                  "use constant indices");
 }
 
-Refused index_put_fits(const Candidate& c) {
-  if (Refused mask = check_index(c, 1)) return mask;  // with a mask, rows are not laid out
+Rejected index_put_fits(const Candidate& c) {
+  if (Rejected mask = check_index(c, 1)) return mask;  // with a mask, rows are not laid out
   return first_of({check_rows(c), check_comparisons(c)});
 }
 

@@ -146,15 +146,15 @@ Result<ValueId> shift(Lowering& in, const Node& node) {
   return shifted(in, kOp, in_type_of_result(in, node, 0), amounts);
 }
 
-// Refuses a float branch without quantization parameters beside a quantized result. Integer branches are converted to
+// Rejects a float branch without quantization parameters beside a quantized result. Integer branches are converted to
 // float before quantization, in normalize.
-Refused branches_fit(const Candidate& c) {
+Rejected branches_fit(const Candidate& c) {
   if (!c.output().quantization) return std::nullopt;
   for (const size_t i : {size_t{1}, size_t{2}}) {
     const ir::Value& branch = c.input(i);
     if (branch.quantization || branch.constant) continue;
-    return refused("types.mixed", branch.name + " is not quantized, the result is",
-                   "convert it to float in the model: x.float()");
+    return rejected("types.mixed", branch.name + " is not quantized, the result is",
+                    "convert it to float in the model: x.float()");
   }
   return std::nullopt;
 }

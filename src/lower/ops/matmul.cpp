@@ -78,14 +78,14 @@ Result<ValueId> bmm(Lowering& in, const Node& node) {
       in.out.rescale(product, {.scales = {scale}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }
 
-Refused bmm_fits(const Candidate& c) {
+Rejected bmm_fits(const Candidate& c) {
   for (const ValueId id : c.node.inputs) {
     const DType type = Candidate::type_of(c.graph[id]);
     if (static_cast<int64_t>(element_bytes(type)) * 8 <= c.target.limits.product_bits) continue;
-    return refused("product.type",
-                   fmt::format("{} is {}, {} multiplies computed matrices of int8", c.graph[id].name, name_of(type),
-                               c.target.name),
-                   "quantize to int8");
+    return rejected("product.type",
+                    fmt::format("{} is {}, {} multiplies computed matrices of int8", c.graph[id].name, name_of(type),
+                                c.target.name),
+                    "quantize to int8");
   }
   return std::nullopt;
 }

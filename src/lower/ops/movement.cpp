@@ -58,7 +58,7 @@ std::optional<Picked> picked_by(const Lowering& in, const Node& node) {
 
 // Also matches the slice of the other axis, if it is the input of this slice.
 Picked with_slice_before(const Lowering& in, Picked picked) {
-  const Node* before = in.maker(picked.source);
+  const Node* before = in.producer(picked.source);
   if (before == nullptr || before->op != ir::Op(AtenOp::slice_Tensor)) return picked;
   const auto first = picked_by(in, *before);
   const size_t axis = picked.step[0] > 1 ? 1 : 0;
@@ -206,21 +206,21 @@ Result<ValueId> flip(Lowering& in, const Node& node) {
   return to_output(in, node, flipped);
 }
 
-Refused permute_fits(const Candidate& c) {
+Rejected permute_fits(const Candidate& c) {
   const DType type = Candidate::type_of(c.input(0));
   const size_t rank = c.input(0).shape.rank();
   const int64_t max = c.target.limits.wide_transposed_axes;
   const bool narrow = type == DType::kInt8 || type == DType::kInt16;
   if (narrow || static_cast<int64_t>(rank) <= max) return std::nullopt;
-  return refused("permute.axes",
-                 fmt::format("a transposition of {} with {} axes, {} supports at most {}", name_of(type), rank,
-                             c.target.name, max),
-                 "join axes that stay neighbors, or quantize the tensor to int8 or int16");
+  return rejected("permute.axes",
+                  fmt::format("a transposition of {} with {} axes, {} supports at most {}", name_of(type), rank,
+                              c.target.name, max),
+                  "join axes that stay neighbors, or quantize the tensor to int8 or int16");
 }
 
-Refused slice_fits(const Candidate& c) {
+Rejected slice_fits(const Candidate& c) {
   if (c.output().shape.elements() > 0 && c.node.attributes.integer("step") >= 1) return std::nullopt;
-  return refused("slice.direction", "the slice is empty or goes backwards", "torch.flip, or leave it out");
+  return rejected("slice.direction", "the slice is empty or goes backwards", "torch.flip, or leave it out");
 }
 
 constexpr LoweringRow kMovementRows[] = {

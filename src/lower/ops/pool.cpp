@@ -36,46 +36,46 @@ Ints strides(const Node& node) {
   return stride.empty() ? node.attributes.integers("kernel_size") : stride;
 }
 
-Refused check_image(const Candidate& c) {
+Rejected check_image(const Candidate& c) {
   const size_t rank = c.input(0).shape.rank();
   if (rank == 4) return std::nullopt;
-  return refused("pool.rank", fmt::format("the input has {} axes, a pool needs 4", rank), "give it [N,C,H,W]");
+  return rejected("pool.rank", fmt::format("the input has {} axes, a pool needs 4", rank), "give it [N,C,H,W]");
 }
 
-Refused check_divisor(const Candidate& c) {
+Rejected check_divisor(const Candidate& c) {
   const Ints& kernel = c.node.attributes.integers("kernel_size");
   if (c.node.attributes.is_none("divisor_override")) return std::nullopt;
   const int64_t divisor = c.node.attributes.integer("divisor_override");
   if (divisor == kernel[0] * kernel[1]) return std::nullopt;
-  return refused("pool.divisor", fmt::format("divisor_override is {}", divisor), "leave divisor_override out");
+  return rejected("pool.divisor", fmt::format("divisor_override is {}", divisor), "leave divisor_override out");
 }
 
 // If the divisor changes at the edge of the image, the window must be small.
-Refused check_overhang(const Candidate& c) {
+Rejected check_overhang(const Candidate& c) {
   const Ints& kernel = c.node.attributes.integers("kernel_size");
   const Ints& padding = c.node.attributes.integers("padding");
   const bool counted = c.node.attributes.get<bool>("count_include_pad");
   const bool overhangs = c.node.attributes.get<bool>("ceil_mode") || (!counted && padding[0] + padding[1] > 0);
   const int64_t largest = c.target.limits.padded_average_pool;
   if (!overhangs || (kernel[0] <= largest && kernel[1] <= largest)) return std::nullopt;
-  return refused("pool.padded-window",
-                 fmt::format("the padded window is {}x{}, {} supports at most {}x{}", kernel[0], kernel[1],
-                             c.target.name, largest, largest),
-                 "pad with an op of its own, or use count_include_pad=True");
+  return rejected("pool.padded-window",
+                  fmt::format("the padded window is {}x{}, {} supports at most {}x{}", kernel[0], kernel[1],
+                              c.target.name, largest, largest),
+                  "pad with an op of its own, or use count_include_pad=True");
 }
 
-Refused pool_fits(const Candidate& c) {
-  if (auto refusal = check_image(c)) return refusal;
+Rejected pool_fits(const Candidate& c) {
+  if (auto rejection = check_image(c)) return rejection;
   return first_of({check_axes(c, c.input(0)),
                    check_kernel(c, c.node.attributes.integers("kernel_size"), {1, 1}, c.target.limits.pool),
                    check_stride(c, strides(c.node))});
 }
 
-Refused max_pool2d_fits(const Candidate& c) {
+Rejected max_pool2d_fits(const Candidate& c) {
   return pool_fits(c);
 }
 
-Refused avg_pool2d_fits(const Candidate& c) {
+Rejected avg_pool2d_fits(const Candidate& c) {
   return first_of({check_divisor(c), check_overhang(c), pool_fits(c)});
 }
 

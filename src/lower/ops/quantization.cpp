@@ -27,19 +27,19 @@ bool is_plain_type(DType type) {
 }
 
 // `real` is the float side, which must be quantized too.
-Refused check_sides(const Candidate& c, const ir::Value& real) {
+Rejected check_sides(const Candidate& c, const ir::Value& real) {
   if (!real.quantization) {
-    return refused("types.not-quantized", real.name + " is computed in float", "quantize what reads or makes it too");
+    return rejected("types.not-quantized", real.name + " is computed in float", "quantize what reads or makes it too");
   }
   const DType type = c.node.attributes.get<DType>("dtype");
   if (is_plain_type(type)) return std::nullopt;
-  return refused("types.integers", fmt::format("{} does not do this operator with {}", c.target.name, name_of(type)),
-                 "convert it to int32 or less");
+  return rejected("types.integers", fmt::format("{} does not do this operator with {}", c.target.name, name_of(type)),
+                  "convert it to int32 or less");
 }
 
 // TOSA's CLAMP supports signed integers only. So a narrower range of unsigned integers must be the range of the input
 // already.
-Refused check_unsigned_range(const Candidate& c) {
+Rejected check_unsigned_range(const Candidate& c) {
   const Quantization to = parameters_of(c.node);
   const IntegerRange whole = range_of(to.dtype);
   const auto& from = c.input(0).quantization;
@@ -47,13 +47,13 @@ Refused check_unsigned_range(const Candidate& c) {
   const bool same = from->scale() == to.scale() && from->qmin - from->zero_point() == to.qmin - to.zero_point() &&
                     from->qmax - from->zero_point() == to.qmax - to.zero_point();
   if (same) return std::nullopt;
-  return refused("types.unsigned-range", "a part of the range of uint8 is not supported", "use 0 to 255");
+  return rejected("types.unsigned-range", "a part of the range of uint8 is not supported", "use 0 to 255");
 }
 
-Refused quantize_fits(const Candidate& c) {
+Rejected quantize_fits(const Candidate& c) {
   return first_of({check_sides(c, c.input(0)), check_unsigned_range(c)});
 }
-Refused dequantize_fits(const Candidate& c) {
+Rejected dequantize_fits(const Candidate& c) {
   return check_sides(c, c.output());
 }
 

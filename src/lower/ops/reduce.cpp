@@ -119,9 +119,9 @@ Result<ValueId> product(Lowering& in, const Node& node) {
   return in.out.reshape(in.out.cast(result, type), in.shape(node.outputs[0]));
 }
 
-Refused no_integer_product(const Candidate& c) {
-  return refused("prod.integers", fmt::format("{} has no product along an axis", c.target.name),
-                 "slice the axis and multiply the slices");
+Rejected no_integer_product(const Candidate& c) {
+  return rejected("prod.integers", fmt::format("{} has no product along an axis", c.target.name),
+                  "slice the axis and multiply the slices");
 }
 
 Result<ValueId> sum(Lowering& in, const Node& node) {
@@ -201,11 +201,11 @@ Result<ValueId> index_of(Lowering& in, const Node& node) {
 }
 
 // TOSA's ARGMAX supports narrow integers only.
-Refused narrow(const Candidate& c) {
+Rejected narrow(const Candidate& c) {
   const DType type = Candidate::type_of(c.input(0));
   if (type == DType::kInt8 || type == DType::kInt16) return std::nullopt;
-  return refused("argmax.type", fmt::format("the place of an extremum among {}", name_of(type)),
-                 "convert the tensor to int8 or int16");
+  return rejected("argmax.type", fmt::format("the place of an extremum among {}", name_of(type)),
+                  "convert the tensor to int8 or int16");
 }
 
 constexpr LoweringRow kReduceRows[] = {

@@ -54,12 +54,12 @@ Result<ValueId> bilinear(Lowering& in, const Node& node) {
   return in.out.to_nchw(as_result(in, node, sums, static_cast<double>(y->scale) * static_cast<double>(x->scale)));
 }
 
-Refused bilinear_fits(const Candidate& c) {
+Rejected bilinear_fits(const Candidate& c) {
   const Shape &from = c.input(0).shape, &to = c.output().shape;
   if (from.rank() == 4 && normalize::fraction_of(c.node.attributes, from, to, 0) &&
       normalize::fraction_of(c.node.attributes, from, to, 1))
     return std::nullopt;
-  return refused(
+  return rejected(
       "resize.scale",
       fmt::format("the scale from {} to {} is no fraction of small integers", to_string(from), to_string(to)),
       "give the size instead of the scale factor");

@@ -123,8 +123,7 @@ ValueId by_table16(Lowering& in, const Node& node, const RealFunction& function)
   // NPUs look up 16 bits in one operation, and 23 in several. Eight bits need no more than 16 before they are rounded.
   if (to.dtype == DType::kInt8) {
     result = in.out.rescale(
-        wide,
-        {.scales = {std::ldexp(1.0, -kInterpolatedLog2)}, .input_zp = 0, .output_zp = 0, .to = DType::kInt16});
+        wide, {.scales = {std::ldexp(1.0, -kInterpolatedLog2)}, .input_zp = 0, .output_zp = 0, .to = DType::kInt16});
     fraction_log2 = table.extra_log2;
   }
   const double factor = std::ldexp(1.0, -fraction_log2);
@@ -140,13 +139,14 @@ ValueId by_table(Lowering& in, const Node& node, const RealFunction& function) {
   return narrow ? by_table8(in, node, function) : by_table16(in, node, function);
 }
 
-Refused takes_table(const Candidate& c) {
+Rejected takes_table(const Candidate& c) {
   for (const ir::Value* value : {&c.input(0), &c.output()}) {
     const DType type = Candidate::type_of(*value);
     if (type == DType::kInt8 || type == DType::kInt16 || (type == DType::kInt32 && value == &c.output())) continue;
-    return refused("types.table",
-                   fmt::format("{} is {}, {} has tables for int8 and int16", value->name, name_of(type), c.target.name),
-                   "quantize to int8");
+    return rejected(
+        "types.table",
+        fmt::format("{} is {}, {} has tables for int8 and int16", value->name, name_of(type), c.target.name),
+        "quantize to int8");
   }
   return std::nullopt;
 }

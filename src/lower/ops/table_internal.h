@@ -15,6 +15,6 @@ using RealFunction = std::function<double(double)>;
 ir::ValueId by_table(Lowering& in, const ir::Node& node, const RealFunction& function);
 
 // Checks that input and output are int8 or int16, quantized per tensor.
-Refused takes_table(const Candidate& c);
+Rejected takes_table(const Candidate& c);
 
 }  // namespace carina::lower

@@ -96,7 +96,7 @@ Result<ValueId> transposed_convolution(Lowering& in, const Node& node) {
   return in.out.to_nchw(in.out.concat(results, 3));
 }
 
-Refused transposed_convolution_fits(const Candidate& c) {
+Rejected transposed_convolution_fits(const Candidate& c) {
   const Shape& weight = c.input(1).shape;
   return first_of({check_weights(c, 1), check_axes(c, c.input(0)), check_axes(c, c.output()),
                    check_convolution_kernel(c, {weight[2], weight[3]}, c.node.attributes.integers("dilation"))});

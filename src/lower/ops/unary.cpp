@@ -299,7 +299,7 @@ Result<ValueId> unary(Lowering& in, const Node& node) {
 }
 
 // Plain integers of the functions with an integer form need no table; PlainIntegers::kAny has their types.
-Refused unary_fits(const Candidate& c) {
+Rejected unary_fits(const Candidate& c) {
   const ir::Value& x = c.input(0);
   const bool is_plain = !x.quantization && !is_float(x.dtype) && has_integer_form(c.node.op.aten());
   return is_plain ? std::nullopt : takes_table(c);

@@ -209,8 +209,8 @@ class Search {
   // Costs of a value. Uses that need the same layouts share a transposition.
   template <typename VariableOf>
   void add_costs(ValueId value, const Alternative& other, const VariableOf& variable_of, MinimumCut& problem) const {
-    const size_t maker = producer(value);
-    const size_t own = maker == kNone ? MinimumCut::kAlwaysNo : variable_of(maker);
+    const size_t from = producer(value);
+    const size_t own = from == kNone ? MinimumCut::kAlwaysNo : variable_of(from);
     const std::pair made_in{made(value, nullptr), made(value, &other)};
     std::map<std::pair<Layout, Layout>, std::vector<size_t>> readers;
     for (const Use& use : uses_[value.index()])
@@ -228,7 +228,8 @@ class Search {
     }
   }
 
-  // By whether the producer and the reader change.
+  // The cost of an edge, by whether its producer and its reader take the new layout: "no_yes" is producer no, reader
+  // yes.
   struct Costs {
     int64_t no_no, no_yes, yes_no, yes_yes;
   };

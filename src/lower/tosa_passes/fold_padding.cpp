@@ -65,15 +65,15 @@ class PaddingFolder {
   }
 
  private:
-  [[nodiscard]] const Node* maker(ValueId id, TosaOp op) const {
+  [[nodiscard]] const Node* producer(ValueId id, TosaOp op) const {
     const ir::NodeId node = id.index() < producer_.size() ? producer_[id.index()] : ir::NodeId();
     return node.valid() && nodes_[node.index()].op == ir::Op(op) ? &nodes_[node.index()] : nullptr;
   }
 
   // Folds a PAD directly before the convolution, or with one TRANSPOSE between them.
   void fold(Node& conv) {
-    const Node* transpose = maker(conv.inputs[0], TosaOp::TRANSPOSE);
-    const Node* pad = maker(transpose == nullptr ? conv.inputs[0] : transpose->inputs[0], TosaOp::PAD);
+    const Node* transpose = producer(conv.inputs[0], TosaOp::TRANSPOSE);
+    const Node* pad = producer(transpose == nullptr ? conv.inputs[0] : transpose->inputs[0], TosaOp::PAD);
     if (pad == nullptr || !same_constant(graph_, pad->inputs[2], conv.inputs[3])) return;
     std::vector<int64_t> amounts = integers_of(*graph_[pad->inputs[1]].constant);
     if (transpose != nullptr) amounts = permuted_pairs(amounts, transpose->attributes.integers("perms"));

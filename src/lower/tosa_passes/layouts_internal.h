@@ -17,11 +17,11 @@ Layout identity_layout(const Shape& shape);
 // How the layouts of a node's data operands follow from the layout of its result.
 enum class LayoutRule : uint8_t {
   kFixed,       // operands and result are stored in the order of their shapes
-  kSame,        // as the result
+  kSame,        // operands have the layout of the result
   kAxis,        // as the result; the attribute "axis" is renamed
   kShapes,      // as the result; shape operands have one entry per axis
   kPadding,     // as the result; the shape operand has two entries per axis
-  kLastStays,   // as the result, whose last axis stays the last
+  kLastStays,   // as the result, and the layout must keep the last axis last
   kTransposed,  // a TRANSPOSE, which needs no node then
   kReshaped,    // a RESHAPE: axes that are split or joined stay neighbors
   kProduct,     // a MATMUL: the transposed product is that of the transposed operands, in reverse order

@@ -4,7 +4,7 @@
 
 #include "npu/cost/cost.h"
 
-// Other values that the cycle model could assume. No published run separates them from the usual ones
+// Other values that the cycle model could assume. No published run separates them from the baseline
 // (docs/cycle-model.md, "Evidence"). -O3 prefers schedules that are good under all of them, and
 // docs/against-vela-models.md compares streams under each.
 namespace carina::npu {
@@ -20,7 +20,7 @@ struct Assumption {
 
 inline constexpr Assumption kLatenciesDoubled{.name = "latencies doubled", .latency_factor = 2};
 
-// The first row is the usual model.
+// The first row is the baseline model.
 inline constexpr auto kAssumptions = std::to_array<Assumption>({
     {.name = "nominal"},
     {.name = "latencies halved", .latency_factor = 0.5},

@@ -12,6 +12,18 @@
 #include "npu/cost/cost.h"
 #include "npu/weights/weight_walk_internal.h"
 
+// Puts weights into the order in which the NPU reads them, and back. weight_walk_internal.h has the order as loops;
+// reorder() and the restore functions are visitors of the same walk, so they are inverse to each other by construction.
+//
+//   Example: a 1x1 convolution with 10 input and 8 output channels on ethos-u55-128, depth first, in microblocks of 8
+//   output channels. The walk visits input channels 0-7 of output channel 0, then of 1, ..., then of 7. Then it visits
+//   channels 8-9 of each, as two weights and six zeros, and zeros up to the depth of the IFM block. A visit is a run of
+//   up to eight weights, so the inner loops copy runs instead of single weights.
+//
+// The simulator multiplies pairs of 16-bit or quads of 8-bit weights, so restore_pairs() and restore_quads() write
+// these layouts at once instead of a dense tensor first. Neighboring runs are at neighboring places: their positions
+// follow from the last one, without a division. Time: linear in the weights with padding. The order is confirmed by
+// streams that Vela wrote (docs/npu-encoding.md).
 namespace carina::npu {
 
 namespace {

@@ -6,6 +6,20 @@
 #include "base/checked_math.h"
 #include "plan/schedule/rows.h"
 
+// Waits and block dependencies from the byte ranges that commands read and write. Two commands conflict if a range of
+// one overlaps a range of the other in the same space, and at least one writes it.
+//
+//   Example of a wait: transfers T0, T1 and T2 are outstanding, oldest first, and a kernel reads what T1 writes. They
+//   end in order, so the kernel may start when at most one is left: DMA_WAIT 1. T0 and T1 are then known to be done.
+//   Example of a dependency: two elementwise operations with two blocks each, the second reads the result of the first.
+//   Block 0 of the second reads what block 0 of the first writes, which is not its last block. So one block of the
+//   second may start before the first operation has finished: BLOCKDEP 1. With 2, block 1 would read what is still
+//   written.
+//
+// The dependency is exact only if both maps address the rows of one tensor alike; other overlaps give 0. Time: a wait
+// compares with at most limits.max_outstanding_* commands; a dependency with a few pairs of blocks, since BLOCKDEP is
+// small. A value that is too large gives wrong bits on hardware only: the simulator runs operations one after another,
+// and its checker compares the ranges (simulate/check_hazards.cpp).
 namespace carina::plan {
 
 int64_t slot_address(const TableMemory& tables, int slot) {

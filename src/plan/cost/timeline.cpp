@@ -10,6 +10,19 @@
 #include "plan/cost/hazards.h"
 #include "plan/cost/kernel_cost.h"
 
+// Event simulation of two engines. The parser issues commands in order. Kernels run one after another, transfers run
+// one after another, and both engines run at the same time. The parser waits at a wait command, and while a queue is
+// full.
+//
+//   Example: kernel A (1,000 cycles), a transfer of weights (1,400 cycles), then kernel B, which reads these weights.
+//   A and the transfer start at 0. Before B stands DMA_WAIT 0, so B starts at 1,400. Without the dependency it would
+//   start at 1,000. If A uses 0.6 and the transfer 0.7 of one port, the transfer gets 0.5 (at most its fair share, or
+//   what A leaves) and A the rest: the transfer runs at 0.5 / 0.7 and A at 0.5 / 0.6 of its speed until one ends.
+//
+// An event is the end of the front of one of the queues, so the time is linear in the number of commands, besides the
+// comparison with the few outstanding commands. Timeline computes the cycles of several orders of the same commands,
+// for which the prices of kernels are computed once. The simulator has its own timeline (simulate/timing), which sees
+// only the words of the stream.
 namespace carina::plan {
 namespace {
 

@@ -17,7 +17,7 @@ namespace carina::plan {
 // The phases of compile() that Log::progress reports. A long phase is reported again in each round, so that the caller
 // can cancel there.
 enum class CompilePhase : uint8_t { kSelect, kBlocks, kWeights, kMemory, kEmit };
-inline void say(CompilePhase phase, const Log& log) {
+inline void log_phase(CompilePhase phase, const Log& log) {
   constexpr std::array<std::string_view, 5> kNames{"select", "blocks", "weights", "memory", "emit"};
   log.progress(kNames[static_cast<size_t>(phase)], static_cast<size_t>(phase), kNames.size());
 }

@@ -7,6 +7,15 @@
 #include <numeric>
 #include <utility>
 
+// A view is an offset and a size and stride for each axis. Slices, permutations, reversals and broadcasts only change
+// these numbers. A reshape is possible if no new axis crosses a place where the strides do not continue.
+//
+//   Example: [4,6] of a dense tensor, transposed: sizes 6 4, strides 1 6. As [2,3,4]: the axis of 4 is the run (4,
+//   stride 6), the axes of 2 and 3 divide the run (6, stride 1) into strides 3 and 1. So the strides are 3 1 6, without
+//   a copy. As [24] it would need one stride for both runs: not possible, and the caller copies.
+//
+// Everything is linear in the rank. The selection copies a tensor only if a view cannot express what a reader needs
+// (docs/plan.md, "Layout"); NumPy's strides and TVM's buffers are the same idea.
 namespace carina::plan {
 
 int64_t View::elements() const {

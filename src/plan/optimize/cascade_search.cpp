@@ -8,6 +8,19 @@
 #include "plan/cost/cost.h"
 #include "plan/memory/in_place.h"
 
+// Dynamic programming over the steps. best[n] is the fewest extra cycles with which steps 0 to n-1 keep to the limit.
+// It is reached from best[n-1], if step n-1 fits as a whole, or from best[first] with a cascade of steps first to n-1.
+//
+//   Example: a limit of 100 KB, and four steps during which 60, 140, 120 and 50 KB are live. Steps 1 and 2 have to be
+//   in cascades. best[1] = 0 (step 0 as a whole). best[3] is the smaller of best[1] + extra(1..2) and best[0] +
+//   extra(0..2), for the ranges that take at most 100 KB as cascades. best[4] = best[3], or a cascade that ends with
+//   step 3.
+//
+// Only ranges with a step above the limit are tried. A range is tried with up to ten heights of stripes, of which the
+// walk of cascade_rows.cpp simulates the first few and assumes that the rest is alike. Time: steps x kLongestCascade x
+// heights walks. fewest_bytes() asks for the smallest peak instead, with the same recursion over bytes; it halves the
+// bytes above which steps may be in cascades until the answer does not get smaller. See docs/plan.md, "Cascades", and
+// docs/adr/0025.
 namespace carina::plan {
 namespace {
 

@@ -352,7 +352,7 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   std::vector<Alternatives> candidates{whole};
   std::set<std::vector<std::vector<int64_t>>> cuts, joined;
   for (const Fineness& fineness : finenesses(context.options.optimize)) {
-    say(CompilePhase::kBlocks, context.log);
+    log_phase(CompilePhase::kBlocks, context.log);
     if (!cutter.cut_fine(whole.for_copies, fineness) || !cuts.insert(cutter.depths()).second) continue;
     Alternatives fine = cutter.alternatives();
     Expected expected = expected_plan(fine, context, budget);
@@ -366,7 +366,7 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
     }
     if (!expected.is_tight) break;  // finer parts gain nothing
   }
-  say(CompilePhase::kBlocks, context.log);
+  log_phase(CompilePhase::kBlocks, context.log);
   std::vector<Result<StagedSchedule>> fits = all_fits(candidates, context, threads);
   std::optional<Schedule> best;
   double best_cycles = 0;

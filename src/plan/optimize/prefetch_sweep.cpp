@@ -4,6 +4,20 @@
 #include <limits>
 #include <span>
 
+// Backward list scheduling of copies. The pass visits the kernels from the last to the first. A read that the choice
+// copies becomes a demand when its kernel is visited. Each kernel before it then copies as much of the demand as fits
+// in its time, at the share of the slow port that the kernel leaves free. Bytes that are not copied yet take no memory,
+// so a demand takes memory from the kernel on that copies it. What is left when memory is full, or at the first kernel,
+// is a stall.
+//
+//   Example: kernels A (200 cycles), B (600) and C (400). C reads weights whose copy takes 900 cycles, and the port is
+//   free. The pass visits C, which adds the demand, then B, which copies 600 cycles of it, then A, which copies 200.
+//   The remaining 100 cycles are a stall before A. The network takes 200 + 600 + 400 + 100 cycles.
+//
+// A copy may also be kept for an earlier kernel that reads the same bytes: it is then copied before that one. Time: one
+// visit per kernel and one step per part of a copy. The search (prefetch.cpp) runs the pass for thousands of choices
+// that differ in one kernel, so cycles_with() visits only the kernels between two places where no copy is pending.
+// Tried before: copies whose memory is taken from their first byte on, which dropped copies that fit (docs/adr/0035).
 namespace carina::plan {
 
 PreviousReaders previous_readers(const PrefetchProblem& problem) {

@@ -114,7 +114,7 @@ class Fitter {
     problem.max_work = work_ == 0 ? problem.max_work : 0;
     for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
     for (int round = 0; round < rounds; ++round) {
-      say(CompilePhase::kMemory, context_.log);
+      log_phase(CompilePhase::kMemory, context_.log);
       const auto known = round == 0 ? first_rounds_.find({work_, percent}) : first_rounds_.end();
       const Attempt attempt = known != first_rounds_.end() ? known->second : attempted(problem);
       if (round == 0) first_rounds_.insert({{work_, percent}, attempt});

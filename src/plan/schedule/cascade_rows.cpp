@@ -2,6 +2,21 @@
 
 #include <algorithm>
 
+// A walk that computes on demand. To write a stripe of the last step, produce() first writes the rows that the stripe
+// reads, which needs rows of the steps before, and so on. Each step remembers how many of its rows are done, so no row
+// is computed twice.
+//
+//   Example: two 3x3 convolutions with stride 1 and padding 1, 8 rows, stripes of 2 rows.
+//     second 0-1 reads rows 0 to 2 of the first:  first 0-1, first 2,     second 0-1
+//     second 2-3 reads rows 1 to 4:               first 3-4,              second 2-3
+//     second 4-5 reads rows 3 to 6:               first 5-6,              second 4-5
+//     second 6-7 reads rows 5 to 7:               first 7,                second 6-7
+//   When row 4 of the first is written, the next row of the second still reads row 1. So rows 1 to 4 are kept: a buffer
+//   of 4 rows instead of 8.
+//
+// Branches and residual additions need nothing special: a tensor keeps the rows from the lowest one that any reader
+// still needs. Time: stripes x operands. Halide's sliding windows and Vela's cascades keep rows in the same way; here
+// all inner tensors share one walk.
 namespace carina::plan {
 
 TensorUsers users_of(const Schedule& schedule) {

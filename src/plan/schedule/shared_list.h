@@ -22,8 +22,8 @@ class SharedList {
   [[nodiscard]] auto end() const { return all().end(); }
   const T& operator[](size_t i) const { return all()[i]; }
 
-  // The elements for writing. Afterwards no other list shares them. Do not call it while another thread copies this
-  // list.
+  // Mutable access to the elements. Copies them first if other lists share them. Do not call it while another thread
+  // copies this list.
   [[nodiscard]] std::vector<T>& own() {
     if (elements_.use_count() != 1) elements_ = std::make_shared<std::vector<T>>(*elements_);
     return *elements_;

@@ -116,7 +116,7 @@ Result<void> select_argmax(Selection& s) {
   const int64_t size = x.view.axes[axis].size;
   if (x.type == kSigned8 && size <= kMaxRankedChannels) return by_rank(s, x, axis);
   if (size > kMaxIndices)
-    return s.refuse("the axis is too long", fmt::format("at most {}", kMaxIndices), std::to_string(size));
+    return s.reject("the axis is too long", fmt::format("at most {}", kMaxIndices), std::to_string(size));
   return by_indices(s, x, axis);
 }
 

@@ -23,7 +23,7 @@ Result<std::vector<Epilogue>> epilogues_of(Selection& s) {
   for (const ir::NodeId user : s.users(sum)) {
     const ir::Node& node = s.graph()[user];
     if (node.op != ir::Op(TosaOp::RESCALE))
-      return s.refuse("a result of 48 bits is only supported where it is rescaled", "RESCALE",
+      return s.reject("a result of 48 bits is only supported where it is rescaled", "RESCALE",
                       std::string(node.op.name()));
     CARINA_TRY(const Rescale rescale, s.rescale_of(node));
     s.absorb(user);
@@ -133,7 +133,7 @@ Result<void> repeat_channels(Selection& s, Convolution& c, int64_t multiplier) {
   const int64_t channels = shape[3];
   constexpr int64_t kMaxWeights = int64_t{1} << 26;
   if (channels * multiplier * channels > kMaxWeights)
-    return s.refuse("so many channels with a multiplier are not supported");
+    return s.reject("so many channels with a multiplier are not supported");
   Weights weights{.name = {}, .out_channels = channels * multiplier, .in_channels = channels};
   std::vector<int16_t> values(static_cast<size_t>(weights.out_channels * channels), 0);
   for (int64_t o = 0; o < weights.out_channels; ++o) values[static_cast<size_t>(o * channels + o / multiplier)] = 1;

@@ -36,7 +36,7 @@ void align(Selection& s, Elementwise& what, const Shape& shape) {
 Result<void> check_int32(Selection& s) {
   for (const ir::ValueId id : {s.input(0), s.output()}) {
     if (s.value(id).dtype != DType::kInt32)
-      return s.refuse("the type is not supported", "int32", std::string(name_of(s.value(id).dtype)));
+      return s.reject("the type is not supported", "int32", std::string(name_of(s.value(id).dtype)));
   }
   return {};
 }
@@ -76,7 +76,7 @@ Result<void> select_add_sub(Selection& s) {
 Result<void> select_mul(Selection& s) {
   CARINA_TRY(const int64_t shift, s.constant_scalar(s.input(2), "shift"));
   if (s.value(s.output()).dtype != DType::kInt32)
-    return s.refuse("the type is not supported", "int32", std::string(name_of(s.value(s.output()).dtype)));
+    return s.reject("the type is not supported", "int32", std::string(name_of(s.value(s.output()).dtype)));
   Operand a = s.cheapest(s.input(0)), b = s.cheapest(s.input(1));
   const bool narrow =
       same_narrow_type(a, b) && simplified(a.scaling).is_unit() && simplified(b.scaling).is_unit() && shift == 0;
@@ -88,7 +88,7 @@ Result<void> select_mul(Selection& s) {
   a = s.plain(s.input(0));
   b = s.plain(s.input(1));
   if (a.type.bits != 32)
-    return s.refuse("the operands' type is not supported", "int8, int16 or int32",
+    return s.reject("the operands' type is not supported", "int8, int16 or int32",
                     std::string(name_of(s.value(s.input(0)).dtype)));
   // The shift of the product and that of a RESCALE are rounded separately, so the operation can absorb only one of
   // them.

@@ -84,10 +84,10 @@ Result<WeightValues> read_weights(Selection& s) {
 Result<void> check_convolution_types(Selection& s) {
   const DType type = s.value(s.input(0)).dtype;
   if (type != DType::kInt8 && type != DType::kInt16)
-    return s.refuse("the input type is not supported", "int8 or int16", std::string(name_of(type)));
+    return s.reject("the input type is not supported", "int8 or int16", std::string(name_of(type)));
   const DType weight = s.value(s.input(1)).dtype;
   if (weight != DType::kInt8 && weight != DType::kInt4)
-    return s.refuse("the weight type is not supported", "int8 or int4", std::string(name_of(weight)));
+    return s.reject("the weight type is not supported", "int8 or int4", std::string(name_of(weight)));
   return {};
 }
 
@@ -218,7 +218,7 @@ Result<void> emit_subkernels(Selection& s, StepKind kind, const Convolution& who
                              const View& out, const Epilogue& epilogue) {
   const Kernel& k = whole.kernel;
   if (whole.ifm.type.bits > 8) {
-    return s.refuse(
+    return s.reject(
         "the kernel is too large for the NPU, and its sums for 32 bits",
         fmt::format("height at most {}, height * width at most {}", npu::kMaxKernelHeight, npu::kMaxKernelElements),
         fmt::format("{}x{}", k.extent_h(), k.extent_w()));

@@ -108,7 +108,7 @@ Result<bool> unroll_stride(Selection& s, const Window& window, size_t axis, cons
     return true;
   }
   if (outputs > kMaxUnrolled) {
-    return s.refuse("the stride is too large to be unrolled", fmt::format("at most {}", npu::kMaxStride),
+    return s.reject("the stride is too large to be unrolled", fmt::format("at most {}", npu::kMaxStride),
                     std::to_string(stride));
   }
   for (int64_t i = 0; i < outputs && !s.is_full(); ++i)
@@ -122,14 +122,14 @@ Result<void> check_kernel(Selection& s, const Window& window) {
   const int64_t max_taps = pool ? npu::kMaxPoolElements : npu::kMaxKernelElements;
   const Kernel& k = window.kernel;
   if (k.extent_h() > max_height || k.extent_h() * k.extent_w() > max_taps) {
-    return s.refuse("the kernel is too large for the NPU",
+    return s.reject("the kernel is too large for the NPU",
                     fmt::format("height at most {}, height * width at most {}", max_height, max_taps),
                     fmt::format("{}x{}", k.extent_h(), k.extent_w()));
   }
   for (const View* view : {&window.ifm.view, &window.ofm}) {
     for (const size_t axis : {kH, kW, kC}) {
       if (size(*view, axis) > npu::kMaxAxis) {
-        return s.refuse("an axis is too long for the NPU", fmt::format("at most {}", npu::kMaxAxis),
+        return s.reject("an axis is too long for the NPU", fmt::format("at most {}", npu::kMaxAxis),
                         std::to_string(size(*view, axis)));
       }
     }

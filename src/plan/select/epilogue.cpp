@@ -22,7 +22,7 @@ Result<Rescale> Selection::rescale_of(const ir::Node& node) const {
   // int48 exists only in the accumulators and is never read from memory.
   r.in = in.value_or(ElementType{64, true});
   if (!out)
-    return refuse("RESCALE to this type is not supported", {}, std::string(name_of(value(node.outputs[0]).dtype)));
+    return reject("RESCALE to this type is not supported", {}, std::string(name_of(value(node.outputs[0]).dtype)));
   r.out = *out;
   const auto unsign = [](ElementType& type, int64_t& zero_point) {
     type.is_signed = false;
@@ -34,10 +34,10 @@ Result<Rescale> Selection::rescale_of(const ir::Node& node) const {
   constexpr int64_t kDoubleRound = 3;
   r.rounding = node.attributes.integer("rounding_mode") == kDoubleRound ? Rounding::kDouble : Rounding::kNatural;
   const size_t channels = r.per_channel ? multipliers.size() : 1;
-  if (multipliers.empty() || shifts.size() < channels) return refuse("RESCALE needs as many shifts as multipliers");
+  if (multipliers.empty() || shifts.size() < channels) return reject("RESCALE needs as many shifts as multipliers");
   for (size_t i = 0; i < channels; ++i) {
     if (multipliers[i] < 0 || shifts[i] < 0 || shifts[i] > 63)
-      return refuse("RESCALE multiplier or shift is out of range");
+      return reject("RESCALE multiplier or shift is out of range");
     r.multipliers.push_back(static_cast<uint32_t>(multipliers[i]));
     r.shifts.push_back(static_cast<uint8_t>(shifts[i]));
   }

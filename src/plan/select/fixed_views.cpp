@@ -65,8 +65,8 @@ std::optional<View> Selection::view_through_transpose(ir::ValueId id, ir::NodeId
 }
 
 std::optional<View> Selection::view_transposed_by_npu(ir::ValueId id, ir::NodeId transpose) {
-  const ir::NodeId maker = producers_[id.index()];
-  const bool is_window = maker.valid() && graph_[maker].op != ir::Op(TosaOp::CONCAT);
+  const ir::NodeId producer = producers_[id.index()];
+  const bool is_window = producer.valid() && graph_[producer].op != ir::Op(TosaOp::CONCAT);
   if (!transposes_results() || !is_window || sole_user(id) != transpose) return std::nullopt;
   const auto fixed = fixed_view(graph_[transpose].outputs[0]);
   if (!fixed) return std::nullopt;
@@ -95,8 +95,8 @@ std::optional<View> Selection::view_in_pad(ir::ValueId id, ir::NodeId pad) {
   const ir::ValueId out = graph_[pad].outputs[0];
   const auto averages = [&](ir::NodeId user) { return graph_[user].op == ir::Op(TosaOp::AVG_POOL2D); };
   const ir::Value& padding = value(graph_[pad].inputs[1]);
-  if (!options_.uses(Optimization::kPaddedResults) || sole_user(id) != pad || users(out).empty() || !std::ranges::all_of(users(out), averages) || !padding.constant ||
-      is_output(out))
+  if (!options_.uses(Optimization::kPaddedResults) || sole_user(id) != pad || users(out).empty() ||
+      !std::ranges::all_of(users(out), averages) || !padding.constant || is_output(out))
     return std::nullopt;
   const auto sizes = integers_if_any(*padding.constant);
   const Shape inner = shape(id), whole = shape(out);

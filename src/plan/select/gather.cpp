@@ -12,13 +12,15 @@
 namespace carina::plan {
 namespace {
 
-// Filters that an operation picks at once: more cost more multiplications per element, and bricks hold sixteen.
+// The number of filters of one operation. More filters need more multiplications per element, and a brick has sixteen
+// channels.
 constexpr int64_t kFilters = npu::kBrickDepth;
 
-// Filters of pixels multiply all elements between the picked ones. For larger pixels, that never pays.
+// The largest pixel, in elements, of which filters pick elements. A filter multiplies all elements of the pixel, so
+// larger ones never pay.
 constexpr int64_t kMaxPixel = 32;
 
-// Axes of size 1 dropped and neighbors merged that are neighbors in both.
+// Drops axes of size 1, and merges axes that are neighbors in both views.
 void merge_axes(View& dst, View& src) {
   std::vector<Axis> to, from;
   for (size_t i = 0; i < dst.rank(); ++i) {
@@ -38,7 +40,7 @@ void merge_axes(View& dst, View& src) {
   src.axes = std::move(from);
 }
 
-// The tiles of dst and src along every axis but some, one index each.
+// The parts of dst and src for each index of all axes but some.
 using Pair = std::pair<View, View>;
 std::vector<Pair> unrolled(const Pair& whole, std::initializer_list<size_t> kept) {
   std::vector<Pair> tiles{whole};
@@ -89,7 +91,7 @@ void pick_tiles(Selection& s, const Pair& part, size_t width, size_t channels, E
   for (const Pair& tile : unrolled(part, {width, channels})) pick_rows(s, tile, width, channels, type, pick);
 }
 
-// The axis in groups of as many elements as there are filters, and these as an axis behind all others.
+// Divides the axis into groups of as many elements as there are filters. The elements of a group become the last axis.
 View in_groups(View view, size_t axis) {
   const auto [size, stride] = view.axes[axis];
   view.axes[axis] = {.size = size / kFilters, .stride = stride * kFilters};

@@ -57,7 +57,7 @@ View writable(Selection& s, const View& asked, ElementType type) {
 Result<void> check_sizes(Selection& s, std::initializer_list<int64_t> sizes) {
   for (const int64_t size : sizes) {
     if (size > npu::kMaxAxis)
-      return s.refuse("an axis is too long for the NPU", fmt::format("at most {}", npu::kMaxAxis),
+      return s.reject("an axis is too long for the NPU", fmt::format("at most {}", npu::kMaxAxis),
                       std::to_string(size));
   }
   return {};
@@ -150,7 +150,7 @@ Result<void> select_convolution_by_tensor(Selection& s) {
   const Shape shape = s.shape(s.input(1)), out_shape = s.shape(s.output());
   Operand x = s.plain(s.input(0)), weights = s.plain(s.input(1));
   if (x.type != weights.type)
-    return s.refuse("weights that are no constant need the input's type",
+    return s.reject("weights that are no constant need the input's type",
                     std::string(name_of(s.value(s.input(0)).dtype)), std::string(name_of(s.value(s.input(1)).dtype)));
   CARINA_TRY(x.zero_point, s.constant_scalar(s.input(3), "input zero point"));
   CARINA_TRY(weights.zero_point, s.constant_scalar(s.input(4), "weight zero point"));

@@ -40,10 +40,10 @@ Result<void> select_slice(Selection& s) {
   CARINA_TRY(const std::vector<int64_t> size, s.constant(s.input(2), "size"));
   Operand x = s.cheapest(s.input(0));
   if (start.size() < x.view.rank() || size.size() < x.view.rank())
-    return s.refuse("start and size need one number per axis");
+    return s.reject("start and size need one number per axis");
   for (size_t i = 0; i < x.view.rank(); ++i) {
     if (start[i] < 0 || size[i] < 1 || start[i] > x.view.axes[i].size - size[i])
-      return s.refuse("the slice lies outside its input");
+      return s.reject("the slice lies outside its input");
   }
   x.view = sliced(x.view, start, size);
   s.define(s.output(), x);
@@ -70,7 +70,7 @@ Result<void> select_pad(Selection& s) {
   CARINA_TRY(const std::vector<int64_t> padding, s.constant(s.input(1), "padding"));
   CARINA_TRY(const int64_t fill, s.constant_scalar(s.input(2), "padding value"));
   const Operand x = s.plain(s.input(0));
-  if (padding.size() < 2 * x.view.rank()) return s.refuse("padding needs two numbers per axis");
+  if (padding.size() < 2 * x.view.rank()) return s.reject("padding needs two numbers per axis");
   PendingPad pad{.source = x, .before = {}, .after = {}, .fill = fill};
   for (size_t i = 0; i < x.view.rank(); ++i) {
     pad.before.push_back(padding[2 * i]);

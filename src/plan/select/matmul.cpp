@@ -127,7 +127,7 @@ double cycles_by_columns(const Selection& s, const Matrices& m) {
 
 Result<void> select_matmul(Selection& s) {
   if (s.value(s.input(0)).dtype != DType::kInt8)
-    return s.refuse("products of two tensors of this type need sums of more than 32 bits", "int8",
+    return s.reject("products of two tensors of this type need sums of more than 32 bits", "int8",
                     std::string(name_of(s.value(s.input(0)).dtype)), "rescale both to int8 first");
   Matrices m{.a = s.plain(s.input(0)), .b = {}};
   CARINA_TRY(m.a.zero_point, s.constant_scalar(s.input(2), "first zero point"));

@@ -8,8 +8,19 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/estimate_internal.h"
 
-// Convolutions with a stride beyond the NPU's limit, such as patches of an image transformer, or first layers with
-// stride 4.
+// Convolutions with a stride beyond the NPU's limit of 3 (patches of an image transformer), and first layers, whose few
+// channels leave multipliers idle. Elements of a window become channels, in one of three ways:
+//
+// - Copied patches. Example: 16x16 with stride 16 on [1,224,224,3]: a copy to [1,14,14,768], then a 1x1 convolution.
+// - Folded columns, without a copy. Example: 3x3 with stride 2 and padding 1, 3 channels: two pixels become one with 6
+//   channels. The kernel begins one pixel before a pair, so it has 2 pairs: 3x2 taps, stride 1 along the row. Of 8
+//   channels that a microblock reads, 6 are used instead of 3: 48 products per result instead of 72.
+// - Windows of rows. Each pixel has the elements under a row of the window as its channels, and pixels overlap in
+//   memory. Example: the same layer reads 9 channels with a 3x1 kernel. Only padding on the left and right has to be
+//   copied.
+//
+// The cost function decides between them and the plain convolution. Weights are permuted at compile time. Time: the
+// weights, and one estimate per form.
 namespace carina::plan {
 namespace {
 
@@ -245,7 +256,8 @@ bool lay_row_windows(Selection& s, Convolution& c, const Shape& out, double cycl
 // Whether unrolled rows are cheaper than copied patches. Each unrolled row reads all weights.
 bool rows_are_cheaper(const Convolution& c, const Shape& out) {
   const int64_t weights = c.weight_shape.elements(), patch = weights / c.weight_shape[0];
-  return !is_too_large(c.kernel.stride_y, c.kernel.height, out[kH]) || weights * out[kH] <= 2 * out[kH] * out[kW] * patch;
+  return !is_too_large(c.kernel.stride_y, c.kernel.height, out[kH]) ||
+         weights * out[kH] <= 2 * out[kH] * out[kW] * patch;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ Result<Window> read_pool(Selection& s, npu::PoolingMode mode) {
                 .kernel = {.height = kernel[0], .width = kernel[1], .stride_y = stride[0], .stride_x = stride[1]},
                 .padding = {.top = pad[0], .bottom = pad[1], .left = pad[2], .right = pad[3]}};
   if (window.ifm.type.bits > 16)
-    return s.refuse("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
+    return s.reject("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
   return window;
 }
 

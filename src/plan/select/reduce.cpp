@@ -223,7 +223,7 @@ Result<void> sum_axis(Selection& s, const Operand& x, size_t axis) {
 
 Result<void> select_reduce_sum(Selection& s) {
   if (s.value(s.output()).dtype != DType::kInt32)
-    return s.refuse("the type is not supported", "int32", std::string(name_of(s.value(s.output()).dtype)));
+    return s.reject("the type is not supported", "int32", std::string(name_of(s.value(s.output()).dtype)));
   const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
   Operand x = s.cheapest(s.input(0));
   if (!sums_as_they_are(x)) x = s.plain(s.input(0));

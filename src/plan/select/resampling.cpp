@@ -17,7 +17,7 @@ constexpr int64_t kNearest = 1;
 
 Result<void> check(Selection& s, const ResizeAxis& axis) {
   if (axis.scale > kMaxScale || axis.step / axis.scale >= kMaxStep)
-    return s.refuse("this RESIZE is not supported", fmt::format("scales of at most {}", kMaxScale),
+    return s.reject("this RESIZE is not supported", fmt::format("scales of at most {}", kMaxScale),
                     fmt::format("{}/{}", axis.scale, axis.step));
   return {};
 }
@@ -33,7 +33,7 @@ Result<void> select_resample(Selection& s) {
   CARINA_TRY(const std::vector<int64_t> scale, s.constant(s.input(1), "scale"));
   CARINA_TRY(const std::vector<int64_t> offset, s.constant(s.input(2), "offset"));
   if (scale.size() != 4 || offset.size() != 2 || std::ranges::min(scale) < 1)
-    return s.refuse("RESIZE needs four scales and two offsets");
+    return s.reject("RESIZE needs four scales and two offsets");
   const bool nearest = s.node().attributes.integer("mode") == kNearest;
   const Resize resize{.mode = nearest ? npu::ResizeMode::NEAREST : npu::ResizeMode::BILINEAR,
                       .y = {.scale = scale[0], .step = scale[1], .offset = offset[0]},
@@ -42,12 +42,12 @@ Result<void> select_resample(Selection& s) {
   CARINA_CHECKED(check(s, resize.x));
   const Operand x = s.with_channels(s.input(0));
   if (x.type.bits > 16)
-    return s.refuse("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
+    return s.reject("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
   Epilogue epilogue = store_only(s.output(), x.type);
   if (!nearest)
     epilogue = s.follow(s.output(), x.type.bits == 8 ? kSigned32 : kSigned64, {.scale = EpilogueRules::Scale::kShift});
   if (epilogue.scaled && (epilogue.shifts[0] > kMaxShift || epilogue.rounding != Rounding::kNatural))
-    return s.refuse("the RESCALE behind this RESIZE shifts too far, or rounds twice");
+    return s.reject("the RESCALE behind this RESIZE shifts too far, or rounds twice");
   const View out = s.open(epilogue.value, s.shape(s.output()));
   const View written = has_contiguous_channels(out) ? out : s.new_tensor("dense", out.shape(), epilogue.type);
   for (int64_t n = 0; n < out.axes[0].size && !s.is_full(); ++n) {

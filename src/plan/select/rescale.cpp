@@ -28,9 +28,9 @@ Result<void> select_rescale(Selection& s) {
   CARINA_TRY(const Rescale r, s.rescale_of(s.node()));
   const bool scales_wide = s.family().abilities.wide_elements;
   if (r.in.bits > 32 && !scales_wide)
-    return s.refuse("RESCALE of int48 is only supported behind the operation that makes it");
+    return s.reject("RESCALE of int48 is only supported behind the operation that makes it");
   const Operand cheap = s.cheapest(s.input(0));
-  if (r.out.bits == 32 && r.output_zp != 0) return s.refuse("a zero point of 32-bit results is not supported");
+  if (r.out.bits == 32 && r.output_zp != 0) return s.reject("a zero point of 32-bit results is not supported");
   // A RESCALE from narrow to 32 bits is only described, so that readers can use the narrow elements.
   if (r.in.bits <= 16 && r.out.bits == 32 && !r.per_channel) {
     Operand narrow = as_type(cheap, r.in);
@@ -64,7 +64,7 @@ Result<void> select_rescale(Selection& s) {
 Result<void> select_clamp(Selection& s) {
   const Operand a = s.plain(s.input(0));
   if (a.type.bits > 16)
-    return s.refuse("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
+    return s.reject("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
   Epilogue start = store_only(s.output(), a.type);
   start.activation.min = s.node().attributes.integer("min_val");
   start.activation.max = s.node().attributes.integer("max_val");

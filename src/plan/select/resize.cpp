@@ -149,7 +149,7 @@ Result<void> bilinear_part(Selection& s, const View& dst, const Operand& src, co
                            const AxisTaps& v, const AxisTaps& h, const Epilogue& whole) {
   const auto [products, epilogue] = products_of(v, h, whole);
   if (std::ranges::max(products) > kMaxWeight) {
-    return s.refuse("this bilinear RESIZE is not supported",
+    return s.reject("this bilinear RESIZE is not supported",
                     fmt::format("scale numerators whose product is at most {} (16-bit elements)", kMaxWeight));
   }
   const int64_t channels = dst.axes[3].size;
@@ -188,7 +188,7 @@ Result<void> bilinear_16(Selection& s, const Operand& x, const AxisScale& y, con
   CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s));
   for (const Epilogue& epilogue : epilogues) {
     if (!epilogue.scaled)
-      return s.refuse("a result of 48 bits is only supported where it is rescaled", "RESCALE behind RESIZE");
+      return s.reject("a result of 48 bits is only supported where it is rescaled", "RESCALE behind RESIZE");
     const View out = s.open(epilogue.value, s.shape(s.output()));
     CARINA_CHECKED(bilinear_at_once(s, out, x, y, w, epilogue));
     s.close(epilogue.value, out, epilogue.type);
@@ -202,7 +202,7 @@ Result<void> select_resize(Selection& s) {
   CARINA_TRY(const std::vector<int64_t> scale, s.constant(s.input(1), "scale"));
   CARINA_TRY(const std::vector<int64_t> offset, s.constant(s.input(2), "offset"));
   if (scale.size() != 4 || offset.size() != 2 || std::ranges::min(scale) < 1)
-    return s.refuse("RESIZE needs four scales and two offsets");
+    return s.reject("RESIZE needs four scales and two offsets");
   const Operand x = with_dense_channels(s, s.plain(s.input(0)));
   const Shape in = s.shape(s.input(0)), out_shape = s.shape(s.output());
   const AxisScale y{.n = scale[0], .d = scale[1], .offset = offset[0], .inputs = in[1], .outputs = out_shape[1]};
@@ -218,7 +218,7 @@ Result<void> select_resize(Selection& s) {
   }
   if (x.type == kSigned16) return bilinear_16(s, x, y, w);
   if (std::max(y.n, w.n) > kMaxBilinearScale) {
-    return s.refuse("this bilinear RESIZE is not supported",
+    return s.reject("this bilinear RESIZE is not supported",
                     fmt::format("scale numerators of at most {}", kMaxBilinearScale),
                     fmt::format("{} and {}", y.n, w.n));
   }

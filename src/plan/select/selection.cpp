@@ -184,14 +184,14 @@ Diagnostics Selection::visit() {
   if (inputs_failed(node())) {
     done = std::unexpected(Diagnostics{});
   } else if (rule == nullptr || rule->select == nullptr) {
-    done = refuse(fmt::format("not supported by {}: {}", target_.accelerator.name,
+    done = reject(fmt::format("not supported by {}: {}", target_.accelerator.name,
                               rule == nullptr ? "no such operation" : rule->reason),
                   {}, {}, rule == nullptr ? std::string() : std::string(rule->hint));
   } else {
     done = rule->select(*this);
   }
   if (done && is_full())
-    done = refuse("the network becomes too long for the NPU", fmt::format("at most {} operations", kMaxSteps));
+    done = reject("the network becomes too long for the NPU", fmt::format("at most {} operations", kMaxSteps));
   if (done) return {};
   fail_outputs();
   return std::move(done).error();
@@ -228,7 +228,7 @@ void Selection::fail_outputs() {
   for (const ir::ValueId id : node().outputs) states_[id.index()].failed = true;
 }
 
-std::unexpected<Diagnostics> Selection::refuse(std::string what, std::string expected, std::string got,
+std::unexpected<Diagnostics> Selection::reject(std::string what, std::string expected, std::string got,
                                                std::string hint) const {
   return fail({.where = place_of(node()),
                .what = std::move(what),
@@ -247,17 +247,17 @@ ir::NodeId Selection::sole_user(ir::ValueId id) const {
 
 Result<std::vector<int64_t>> Selection::constant(ir::ValueId id, std::string_view role) const {
   if (!value(id).constant) {
-    return refuse(fmt::format("the {} must be a constant", role), {},
+    return reject(fmt::format("the {} must be a constant", role), {},
                   fmt::format("{}, computed at run time", value(id).name));
   }
   auto integers = integers_if_any(*value(id).constant);
-  if (!integers) return refuse(fmt::format("the {} must be integers", role), {}, std::string(name_of(value(id).dtype)));
+  if (!integers) return reject(fmt::format("the {} must be integers", role), {}, std::string(name_of(value(id).dtype)));
   return *std::move(integers);
 }
 
 Result<int64_t> Selection::constant_scalar(ir::ValueId id, std::string_view role) const {
   CARINA_TRY(const std::vector<int64_t> values, constant(id, role));
-  if (values.empty()) return refuse(fmt::format("the {} is empty", role));
+  if (values.empty()) return reject(fmt::format("the {} is empty", role));
   return values.front();
 }
 

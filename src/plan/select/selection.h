@@ -113,7 +113,7 @@ class Selection {
   [[nodiscard]] const std::vector<ir::NodeId>& users(ir::ValueId id) const { return users_[id.index()]; }
   [[nodiscard]] bool is_output(ir::ValueId id) const { return is_output_[id.index()]; }
   // A message about the current node.
-  [[nodiscard]] std::unexpected<Diagnostics> refuse(std::string what, std::string expected = {}, std::string got = {},
+  [[nodiscard]] std::unexpected<Diagnostics> reject(std::string what, std::string expected = {}, std::string got = {},
                                                     std::string hint = {}) const;
   // The elements of a constant operand as integers. Errors: not a constant.
   Result<std::vector<int64_t>> constant(ir::ValueId id, std::string_view role) const;

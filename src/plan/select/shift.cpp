@@ -118,7 +118,7 @@ Result<void> select_cast(Selection& s) {
   const DType from = s.value(s.input(0)).dtype, to = s.value(s.output()).dtype;
   const auto type_from = element_type_of(from), type_to = element_type_of(to);
   if (!type_from || !type_to) {
-    return s.refuse("this conversion is not supported", "integers of at most 32 bits",
+    return s.reject("this conversion is not supported", "integers of at most 32 bits",
                     fmt::format("{} to {}", name_of(from), name_of(to)));
   }
   if (to == DType::kBool) return select_truth(s);

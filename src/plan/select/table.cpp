@@ -89,7 +89,7 @@ View look_up(Selection& s, const Operand& a, TensorId table) {
 Result<void> full_table_16(Selection& s, const Operand& a) {
   CARINA_TRY(const std::vector<int64_t> values, s.constant(s.input(1), "table"));
   if (values.size() != kSteps + 1)
-    return s.refuse("the table has another size", std::to_string(kSteps + 1), std::to_string(values.size()));
+    return s.reject("the table has another size", std::to_string(kSteps + 1), std::to_string(values.size()));
   const auto base_at = [&](size_t i) { return static_cast<int16_t>(values[i]); };
   const auto slope_of = [&](size_t i) { return slope_at(values, i); };
   if (s.family().abilities.wide_tables) {
@@ -158,7 +158,7 @@ Result<void> select_table(Selection& s) {
   const auto table = table_of(s, s.node_id());
   if (!table) {
     if (a.type == kSigned16) return full_table_16(s, a);
-    return s.refuse("this table is not supported", "a constant table of int8 or int16");
+    return s.reject("this table is not supported", "a constant table of int8 or int16");
   }
   if (table->second.valid()) s.absorb(table->second);
   Epilogue epilogue = store_only(table->value, a.type);

@@ -6,6 +6,19 @@
 
 #include "base/checked_math.h"
 
+// A weight stream whose weights the NPU writes itself (docs/plan.md, "Weights that the NPU writes"). The stream is
+// uncompressed, so each weight is one byte at a known address. The headers of slices would shift the bytes by some
+// bits, so the first four weights are in slices of their own:
+//
+//   first slice of 1 weight    36 bits of header + 8       44 bits
+//   3 slices of 1 weight       3 x (23 bits + 8)           93 bits
+//   the slice of all others    23 bits of header           23 bits
+//                                                         160 bits = 20 bytes
+//
+// So weight p is byte 16 + p for p of 4 and more. A slice has at most 2^15 weights; a longer matrix is divided by
+// output channels. The weights are in the order of npu/weights/weight_order.cpp; parts_of_tap() describes it as views
+// with strides, one for each combination of a whole or partial block, so that copies can write it. Time: linear in the
+// number of these parts, and independent of the number of weights in a part.
 namespace carina::plan {
 namespace {
 

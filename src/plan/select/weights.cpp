@@ -18,11 +18,11 @@ Result<std::vector<int64_t>> biases_of(Selection& s, ir::ValueId bias, int64_t c
   CARINA_TRY(std::vector<int64_t> values, s.constant(bias, "bias"));
   if (values.size() == 1) values.resize(static_cast<size_t>(channels), values.front());
   if (static_cast<int64_t>(values.size()) != channels)
-    return s.refuse("the bias has the wrong length", std::to_string(channels), std::to_string(values.size()));
+    return s.reject("the bias has the wrong length", std::to_string(channels), std::to_string(values.size()));
   constexpr int64_t kLimit = int64_t{1} << 39;
   const auto too_large = std::ranges::find_if(values, [](int64_t b) { return b < -kLimit || b >= kLimit; });
   if (too_large != values.end())
-    return s.refuse("a bias does not fit the NPU's 40 bits", {}, std::to_string(*too_large));
+    return s.reject("a bias does not fit the NPU's 40 bits", {}, std::to_string(*too_large));
   return values;
 }
 
@@ -68,7 +68,7 @@ Result<void> check_sums(Selection& s, const Weights& weights) {
       [&](const auto& values) { return sums_of(values, static_cast<size_t>(weights.out_channels)); });
   for (size_t o = 0; o < sums.size(); ++o) {
     if (const int64_t sum = sums[o]; sum > npu::kMaxWeightSum8) {
-      return s.refuse("the accumulators could overflow",
+      return s.reject("the accumulators could overflow",
                       fmt::format("the sum of |weight| of a channel at most {}", npu::kMaxWeightSum8),
                       fmt::format("{} in channel {}", sum, o));
     }

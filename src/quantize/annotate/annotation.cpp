@@ -71,10 +71,10 @@ class Annotator {
   [[nodiscard]] bool stays_apart(size_t index) const {
     const Node& node = graph_.nodes[index];
     if (traits_of(node.op.aten()).quantization != AtenQuantization::kActivation || node.inputs.empty()) return false;
-    ir::NodeId maker = producers_[node.inputs.front().index()];
-    if (maker.valid() && graph_[maker].op == ir::Op(AtenOp::batch_norm_default))
-      maker = producers_[graph_[maker].inputs.front().index()];
-    return maker.valid() && role_in_model(graph_[maker]) && schemes_.apart.contains(scheme_of(maker.index()));
+    ir::NodeId producer = producers_[node.inputs.front().index()];
+    if (producer.valid() && graph_[producer].op == ir::Op(AtenOp::batch_norm_default))
+      producer = producers_[graph_[producer].inputs.front().index()];
+    return producer.valid() && role_in_model(graph_[producer]) && schemes_.apart.contains(scheme_of(producer.index()));
   }
 
   void find_weights() {
@@ -124,8 +124,8 @@ class Annotator {
   }
 
   [[nodiscard]] bool is_made_by_float(ValueId value) const {
-    const ir::NodeId maker = producers_[value.index()];
-    return maker.valid() && left_.nodes[maker.index()];
+    const ir::NodeId producer = producers_[value.index()];
+    return producer.valid() && left_.nodes[producer.index()];
   }
 
   static void widen(int& scheme, int more) { scheme = std::max(scheme, more); }

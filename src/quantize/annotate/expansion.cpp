@@ -36,10 +36,10 @@ bool has_values_of_its_own(const ir::Graph& graph) {
 }
 
 // Returns whether the node is fused with its producer: a batch norm after a convolution.
-bool belongs_to_its_maker(const ir::Graph& graph, const Node& node, const std::vector<NodeId>& producers) {
+bool belongs_to_its_producer(const ir::Graph& graph, const Node& node, const std::vector<NodeId>& producers) {
   if (node.op != ir::Op(AtenOp::batch_norm_default)) return false;
-  const NodeId maker = producers[node.inputs.front().index()];
-  return maker.valid() && traits_of(graph[maker].op.aten()).family == AtenFamily::kConvolution;
+  const NodeId producer = producers[node.inputs.front().index()];
+  return producer.valid() && traits_of(graph[producer].op.aten()).family == AtenFamily::kConvolution;
 }
 
 bool is_composite(const Node& node) {
@@ -75,7 +75,7 @@ std::vector<Expansion> expansions(const ir::Graph& graph, const NodeSchemes& sch
     const auto own = schemes.of_node.find(node.name);
     const int scheme = own == schemes.of_node.end() ? schemes.general : own->second;
     if (scheme == kLeftFloat || !is_composite(node) || !gives_floats(graph, node)) continue;
-    if (belongs_to_its_maker(graph, node, producers)) continue;
+    if (belongs_to_its_producer(graph, node, producers)) continue;
     if (auto parts = parts_of(graph, NodeId(n))) found.push_back({.node = node.name, .graph = *std::move(parts)});
   }
   return found;

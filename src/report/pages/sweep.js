@@ -118,7 +118,7 @@ function sweep_cards(report, rows) {
         smallest = min(row => row.sram_bytes);
   const named = row => (row.model ? base_name(row.model) + ", " : "") + `${row.target}, ${row.memory_mode}, ${row.quantization}`;
   cards([{key: "compiled", name: "combinations compiled", value: rows.length, text: `${rows.length} of ${report.rows.length}`,
-    more: `${report.rows.filter(row => row.status === "refused").length} refused, ${report.rows.filter(row => row.status === "failed").length} failed`},
+    more: `${report.rows.filter(row => row.status === "refused").length} rejected, ${report.rows.filter(row => row.status === "failed").length} failed`},
   {key: "fastest", name: "fastest", value: fastest.cycles, text: duration(fastest.cycles, fastest.clock_hz), more: named(fastest)},
   {key: "fewest", name: "fewest cycles", value: fewest.cycles, text: big(fewest.cycles), more: named(fewest)},
   {key: "smallest", name: "least SRAM", value: smallest.sram_bytes, text: bytes(smallest.sram_bytes), more: named(smallest)}]);

@@ -9,7 +9,7 @@ namespace carina::results {
 
 NLOHMANN_JSON_SERIALIZE_ENUM(Fits, {{Fits::kNotAsked, nullptr}, {Fits::kYes, true}, {Fits::kNo, false}})
 NLOHMANN_JSON_SERIALIZE_ENUM(SweepStatus, {{SweepStatus::kCompiled, "compiled"},
-                                           {SweepStatus::kRefused, "refused"},
+                                           {SweepStatus::kRejected, "refused"},
                                            {SweepStatus::kFailed, "failed"}})
 
 }  // namespace carina::results

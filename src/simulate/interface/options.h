@@ -72,8 +72,8 @@ struct Options {
   // System configuration and memory mode of another vela.ini than the built-in one. They override the names.
   std::optional<npu::SystemConfig> own_system_config = {};
   std::optional<npu::MemoryMode> own_memory_mode = {};
-  // Other assumptions of the cycle model than the usual ones. They show how far a comparison of streams depends on
-  // them.
+  // Other assumptions of the cycle model than those of the baseline model. They show how far a comparison of streams
+  // depends on them.
   npu::CostDetail cost = npu::kTimeLineCost;
   // The share of a kernel's start and end that runs while the kernel before it still works, if BLOCKDEP permits it.
   double kernel_overlap = 0;

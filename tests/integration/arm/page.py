@@ -1,4 +1,4 @@
-"""Writes docs/conformance-arm.md: the results of the Arm backend's own tests on Carina, and the reason of each failure."""
+"""The page conformance-arm.md: the results of the Arm backend's own tests on Carina, and the reason of each failure."""
 
 import re
 import sys
@@ -9,7 +9,9 @@ import report
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 import format_markdown  # noqa: E402
+import generated_pages  # noqa: E402
 
+COMMAND = "make conformance"
 KINDS = [
     ("FP", "the float graph in the interpreter, compared with eager PyTorch in the test's own tolerance"),
     (
@@ -48,7 +50,10 @@ CLASSES = [
         "na",
         "PyTorch cannot run or export the test, a package or a download is missing, or the backend's quantizer fails",
     ),
-    ("counted", "not run: tests of the backend's passes, of types beyond TOSA 1.0, and tests without a pipeline"),
+    (
+        "counted",
+        "not run, and not in the tables: tests of the backend's passes, of types beyond TOSA 1.0, without a pipeline",
+    ),
 ]
 
 
@@ -190,9 +195,9 @@ def text(outcomes):
     ]
     parts.append("## Goals\n\nOperators, modules and models together.\n\n" + bars(outcomes))
     for name in report.LISTS:
-        if some := report.in_list(outcomes, name):
+        if some := [o for o in report.in_list(outcomes, name) if o["class"] != "counted"]:
             parts.append(f"## {name}\n\n{report.by_kind(some)}")
-    parts.append("## Failures\n\n" + "\n".join(failures(outcomes)))
+    parts.append(generated_pages.DETAILS + "\n## Failures\n\n" + "\n".join(failures(outcomes)))
     if near := near_the_peer(outcomes):
         parts.append(
             "## Below the suite's rule, as the backend\n\nSQNR to the float model, of Carina and of the backend's own quantized graph. Both are noise if weights are random, or if 256 steps cannot represent an operator's results.\n\n"
@@ -200,3 +205,8 @@ def text(outcomes):
         )
     parts.append("## Not applicable\n\n" + "\n".join(unable(outcomes)))
     return format_markdown.formatted("\n\n".join(parts))
+
+
+def write(outcomes):
+    """Writes build/pages/conformance-arm.md, and its summary in docs."""
+    generated_pages.write("conformance-arm.md", text(outcomes), COMMAND)

@@ -3,7 +3,7 @@
 run.py [--dirs ops,modules,models] [--ops PATTERN] [--kind FP,INT,...] [--case TEXT] [--jobs N] [--program PATH] [--json OUT]
 run.py --capture [...]      only capture the tests (torch.export and the peer's quantizer) into build/test-env/cache/arm
 run.py --report IN.json     the tables of an earlier run
-run.py --page IN.json...    docs/conformance-arm.md from the merged outcomes of earlier runs
+run.py --page IN.json...    build/pages/conformance-arm.md and its summary in docs, from the merged outcomes of earlier runs
 run.py --choose IN.json...  sample.json from earlier runs: the cases of `make test`; --capture-sample captures just these
 
 A file that is not in the cache is captured first (needs torch, once). The comparison needs only numpy and the program.
@@ -100,7 +100,7 @@ def show_earlier(given):
     if given.report:
         print(report.text(kept([given.report])))
     if given.page:
-        (cache.ROOT / "docs" / "conformance-arm.md").write_text(page.text(kept(given.page)))
+        page.write(kept(given.page))
     if given.choose:
         sample.write(sample.choose(kept(given.choose)))
     return bool(given.report or given.page or given.choose)

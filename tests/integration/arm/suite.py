@@ -7,8 +7,8 @@ DIR is a checkout of ExecuTorch, or its folder backends/arm/test. FILE is "ops/t
 modules. `--cases 1` runs the first case of each test function, `test_add_tensor_tosa_INT[rand]` but no other of its cases. On Carina a file
 runs with `-p carina.arm.pytest_plugin`, on the Arm backend without it. `--peer failed`, the default, runs the Arm backend only on the tests
 that fail with Carina. It counts the others as passed by the Arm backend. Outcomes are stored in build/test-env/cache/arm_suite, file by
-file. `--times` stores the CPU time of each file on both instead, in a process of its own. `--page` writes docs/conformance-arm-api.md and
-suite.json from all that is stored. There are no FVPs and Vulkan devices: the suite itself skips such tests or expects them to fail.
+file. `--times` stores the CPU time of each file on both instead, in a process of its own. `--page` writes
+build/pages/conformance-arm-api.md, its summary in docs, and suite.json from all that is stored. There are no FVPs and Vulkan devices: the suite itself skips such tests or expects them to fail.
 """
 
 import argparse
@@ -25,10 +25,14 @@ from pathlib import Path
 import api
 import suite_reasons
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+import format_markdown  # noqa: E402
+import generated_pages  # noqa: E402
+
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
 KEPT = FOLDER / "suite.json"
-PAGE = ROOT / "docs" / "conformance-arm-api.md"
+COMMAND = "make docs"
 CACHE = ROOT / "build" / "test-env" / "cache" / "arm_suite"
 TIMES = CACHE / "times.json"
 PARTS = ("misc", "quantizer", "ops", "modules")
@@ -281,7 +285,7 @@ def is_in_wheel(test):
 
 
 def page(rows):
-    """docs/conformance-arm-api.md"""
+    """The page conformance-arm-api.md."""
     passed, peer = (sum(row[key] for row in rows.values()) for key in ("passed", "peer"))
     internal = sum(row["internal"] for row in rows.values())
     whole, functions = (sum(row["functions"][place] for row in rows.values()) for place in (0, 1))
@@ -310,6 +314,16 @@ def page(rows):
         f"that Carina delegates. Of the {functions} test functions {whole} ({100 * whole / max(functions, 1):.1f} %) pass in all cases that ran.",
         "",
         *time_of(kept_times()),
+        "## What differs",
+        "",
+        "| tests | number | reason |",
+        "|---|---|---|",
+        *grouped(open_ones),
+        "",
+        generated_pages.DETAILS.rstrip("\n"),
+        "",
+        "## Files",
+        "",
         "| file | passed by the Arm backend | passed by Carina | about its inside | not run |",
         "|---|---|---|---|---|",
         *(
@@ -318,19 +332,13 @@ def page(rows):
         ),
         f"| all | {peer} | {passed} | {internal} | {sum(row['not_run'] for row in rows.values())} |",
         "",
-        "## What differs",
-        "",
-        "| tests | number | reason |",
-        "|---|---|---|",
-        *grouped(open_ones),
-        "",
         "## About its inside",
         "",
         "| tests | number | what they look at |",
         "|---|---|---|",
         *grouped(dict.fromkeys(inside, "")),
     ]
-    return "\n".join(lines) + "\n"
+    return format_markdown.formatted("\n".join(lines))
 
 
 def time_of(times):
@@ -377,7 +385,7 @@ def write_page():
     KEPT.write_text(
         json.dumps({"rows": rows, "sample": sample(), "times": kept_times()}, indent=0, sort_keys=True) + "\n"
     )
-    PAGE.write_text(page(rows))
+    generated_pages.write("conformance-arm-api.md", page(rows), COMMAND)
 
 
 def main():

@@ -63,7 +63,7 @@ def test_bits_of_all_outputs_are_compared(run_carina, two_outputs):
     assert all(output["sqnr_db"] > 35 for output in report["outputs"])
 
 
-def test_a_program_with_fewer_outputs_is_refused(run_carina, two_outputs, tmp_path):
+def test_a_program_with_fewer_outputs_is_rejected(run_carina, two_outputs, tmp_path):
     save(tmp_path / "one.pt2", nn.Linear(8, 4), torch.randn(1, 8))
     run_carina(
         [

@@ -22,7 +22,7 @@ def program(run_carina, tmp_path_factory):
     return path
 
 
-def refused(run_carina, args, code, *words):
+def rejected(run_carina, args, code, *words):
     done = run_carina(args, expect=code)
     for word in words:
         assert word in done.stderr, done.stderr
@@ -35,14 +35,14 @@ def test_truncated_model(run_carina, tmp_path, keep):
     data = MODEL.read_bytes()
     broken = tmp_path / "broken.pt2"
     broken.write_bytes(data[: keep if isinstance(keep, int) else int(len(data) * keep)])
-    refused(run_carina, compile_args(tmp_path / "out.pte", broken), 1, "broken.pt2")
+    rejected(run_carina, compile_args(tmp_path / "out.pte", broken), 1, "broken.pt2")
     assert not (tmp_path / "out.pte").exists()
 
 
 def test_flipped_bits_are_found_or_harmless(run_carina, program, tmp_path):
     data = bytearray(MODEL.read_bytes())
     rng = np.random.default_rng(5)
-    refusals = 0
+    rejections = 0
     for i, at in enumerate(rng.integers(0, len(data), 40)):
         flipped = bytearray(data)
         flipped[at] ^= 1 << int(rng.integers(8))
@@ -55,8 +55,8 @@ def test_flipped_bits_are_found_or_harmless(run_carina, program, tmp_path):
         else:
             assert done.code == 1 and path.name in done.stderr, done.stderr
             assert not output.exists()
-        refusals += done.code
-    assert refusals > 10  # payloads carry checksums
+        rejections += done.code
+    assert rejections > 10  # payloads carry checksums
 
 
 def test_zip_bomb(run_carina, tmp_path):
@@ -66,19 +66,21 @@ def test_zip_bomb(run_carina, tmp_path):
         archive.writestr("m/archive_version", "0")
         archive.writestr("m/byteorder", "little")
         archive.writestr("m/models/model.json", b" " * (1 << 30))
-    refused(run_carina, compile_args(tmp_path / "out.pte", bomb), 1, "bomb.pt2")
+    rejected(run_carina, compile_args(tmp_path / "out.pte", bomb), 1, "bomb.pt2")
 
 
 def test_missing_model(run_carina, tmp_path):
-    refused(run_carina, compile_args(tmp_path / "out.pte", tmp_path / "nowhere.pt2"), 1, "nowhere.pt2", "No such file")
+    rejected(run_carina, compile_args(tmp_path / "out.pte", tmp_path / "nowhere.pt2"), 1, "nowhere.pt2", "No such file")
 
 
 def test_unknown_target_lists_the_valid_ones(run_carina, tmp_path):
-    refused(run_carina, compile_args(tmp_path / "out.pte", MODEL, "ethos-u55-999"), 2, "ethos-u55-999", "ethos-u55-128")
+    rejected(
+        run_carina, compile_args(tmp_path / "out.pte", MODEL, "ethos-u55-999"), 2, "ethos-u55-999", "ethos-u55-128"
+    )
 
 
 def test_unknown_memory_mode_lists_the_valid_ones(run_carina, tmp_path):
-    refused(
+    rejected(
         run_carina,
         compile_args(tmp_path / "out.pte", MODEL, "ethos-u55-128", "--memory-mode", "Flash_Only"),
         2,
@@ -93,7 +95,7 @@ def test_unknown_option_is_a_usage_error(run_carina, tmp_path):
 
 
 def test_int8_without_calibration_data(run_carina, tmp_path):
-    refused(
+    rejected(
         run_carina,
         ["compile", MODEL, "--target", "ethos-u55-128", "--quantize", "int8", "-o", tmp_path / "out.pte"],
         2,
@@ -113,17 +115,17 @@ def test_calibration_of_another_shape(run_carina, tmp_path):
         "-o",
         tmp_path / "out.pte",
     ]
-    refused(run_carina, args, 1, "wrong.npz", "[1,1,8,8]", "[4,3,8,8]")
+    rejected(run_carina, args, 1, "wrong.npz", "[1,1,8,8]", "[4,3,8,8]")
 
 
 def test_unwritable_output(run_carina, tmp_path):
-    refused(run_carina, compile_args(tmp_path / "no_folder" / "out.pte"), 1, "no_folder")
+    rejected(run_carina, compile_args(tmp_path / "no_folder" / "out.pte"), 1, "no_folder")
 
 
 def test_a_failed_run_keeps_the_previous_output(run_carina, tmp_path):
     output = tmp_path / "out.pte"
     output.write_bytes(b"previous")
-    refused(run_carina, compile_args(output, tmp_path / "nowhere.pt2"), 1)
+    rejected(run_carina, compile_args(output, tmp_path / "nowhere.pt2"), 1)
     assert output.read_bytes() == b"previous"
     assert [p.name for p in tmp_path.iterdir()] == ["out.pte"]
 
@@ -145,7 +147,7 @@ def test_inputs_of_a_run(run_carina, program, tmp_path, arrays, words):
     if words is None:
         run_carina(args)  # inputs of ones, as in ExecuTorch's runner
     else:
-        refused(run_carina, args, 1, *words)
+        rejected(run_carina, args, 1, *words)
 
 
 @pytest.mark.parametrize("command", ["run", "inspect", "disasm"])
@@ -178,5 +180,5 @@ def test_what_has_neither_lowering_nor_kernel_is_named_at_once(run_carina, tmp_p
     program = torch.export.export(Unsupported().eval(), (torch.rand(2, 3, 3),))
     torch.export.save(program, tmp_path / "model.pt2")
     args = ["compile", tmp_path / "model.pt2", "--target", "ethos-u55-128", "-o", tmp_path / "out.pte"]
-    refused(run_carina, args, 1, "aten.special_bessel_j0.default", "aten.linalg_det.default")
+    rejected(run_carina, args, 1, "aten.special_bessel_j0.default", "aten.linalg_det.default")
     assert not (tmp_path / "out.pte").exists()

@@ -8,7 +8,7 @@ from torch import nn
 TARGET = "ethos-u55-128"
 
 
-def refused_or_warned(run_carina, folder, model, example, samples, expect, decompose=False):
+def rejected_or_warned(run_carina, folder, model, example, samples, expect, decompose=False):
     program = torch.export.export(model.eval(), example, strict=False)
     torch.export.save(program.run_decompositions() if decompose else program, folder / "m.pt2")
     np.savez(folder / "c.npz", x=samples)
@@ -25,7 +25,7 @@ def network(value):
 
 
 def test_weights_that_are_nan_are_named(run_carina, tmp_path):
-    said = refused_or_warned(
+    said = rejected_or_warned(
         run_carina, tmp_path, network(float("nan")), (torch.randn(1, 8),), np.random.randn(8, 1, 8).astype("f4"), 1
     )
     assert "linear" in said and "weights are not a number (NaN)" in said and "samples" not in said
@@ -34,7 +34,7 @@ def test_weights_that_are_nan_are_named(run_carina, tmp_path):
 def test_weights_so_large_that_values_are_infinite_are_warned_of(run_carina, tmp_path):
     model = nn.Sequential(nn.Linear(8, 8, bias=False), nn.Linear(8, 4))
     model[0].weight.data.fill_(3e38)
-    said = refused_or_warned(run_carina, tmp_path, model, (torch.ones(1, 8),), np.ones((8, 1, 8), "f4") * 2, None)
+    said = rejected_or_warned(run_carina, tmp_path, model, (torch.ones(1, 8),), np.ones((8, 1, 8), "f4") * 2, None)
     assert "computes infinities here" in said and "linear" in said
 
 
@@ -50,7 +50,7 @@ def test_a_batch_norm_in_training_mode_is_named(run_carina, tmp_path):
                 self.c(x), n.running_mean.clone(), n.running_var.clone(), n.weight, n.bias, training=True
             )
 
-    said = refused_or_warned(
+    said = rejected_or_warned(
         run_carina, tmp_path, Normalized(), (torch.randn(2, 3, 9, 9),), np.random.randn(4, 2, 3, 9, 9).astype("f4"), 1
     )
     assert "batch_norm is in training mode" in said and "model.eval()" in said
@@ -61,7 +61,7 @@ def test_no_mask_is_blamed_where_there_is_none_and_nothing_is_said_twice(run_car
         def forward(self, x):
             return x.quantile(0.5, dim=-1)
 
-    said = refused_or_warned(
+    said = rejected_or_warned(
         run_carina, tmp_path, Quantile(), (torch.randn(3, 4),), np.random.randn(6, 3, 4).astype("f4"), 0, decompose=True
     )
     assert "mask" not in said and said.count("takes nearly all steps") <= 1
@@ -76,7 +76,7 @@ def test_functions_of_two_values_are_not_warned_of(run_carina, tmp_path, functio
             return function(x)
 
     samples = np.random.RandomState(0).randn(6, 3, 4).astype("f4")
-    said = refused_or_warned(run_carina, tmp_path, Jump(), (torch.randn(3, 4),), samples, 0, decompose=True)
+    said = rejected_or_warned(run_carina, tmp_path, Jump(), (torch.randn(3, 4),), samples, 0, decompose=True)
     assert "takes nearly all steps" not in said
 
 
@@ -99,7 +99,7 @@ def test_a_bracket_that_is_not_closed(run_carina, tmp_path):
 
 
 def test_bf16_models_get_the_advice_that_helps(run_carina, tmp_path):
-    said = refused_or_warned(
+    said = rejected_or_warned(
         run_carina,
         tmp_path,
         nn.Linear(8, 4).to(torch.bfloat16),
@@ -111,7 +111,7 @@ def test_bf16_models_get_the_advice_that_helps(run_carina, tmp_path):
 
 
 def test_many_samples_are_counted(run_carina, tmp_path):
-    said = refused_or_warned(
+    said = rejected_or_warned(
         run_carina, tmp_path, nn.Linear(2, 2), (torch.randn(1, 2),), np.random.randn(10_000, 1, 2).astype("f4"), 0
     )
     assert "all 10000 samples" in said
@@ -138,7 +138,7 @@ class LogOfProduct(nn.Module):
 
 def test_a_nan_that_no_sample_chooses_is_no_error(run_carina, tmp_path):
     samples = np.random.RandomState(0).randn(6, 3, 4).astype("f4")
-    refused_or_warned(run_carina, tmp_path, LogOfProduct(), (torch.randn(3, 4),), samples, 0, decompose=True)
+    rejected_or_warned(run_carina, tmp_path, LogOfProduct(), (torch.randn(3, 4),), samples, 0, decompose=True)
     report = run_carina(
         ["accuracy", tmp_path / "m.pt2", tmp_path / "o.pte", "--data", tmp_path / "c.npz", "--json"]
     ).json
@@ -150,7 +150,7 @@ def test_a_nan_that_is_added_is_an_error(run_carina, tmp_path):
         def forward(self, x):
             return x + torch.tensor([1.0, float("nan")])
 
-    said = refused_or_warned(
+    said = rejected_or_warned(
         run_carina, tmp_path, Added(), (torch.randn(3, 2),), np.random.randn(6, 3, 2).astype("f4"), 1
     )
     assert "not a number (NaN)" in said

@@ -31,13 +31,13 @@ def program(run_carina, tmp_path_factory):
         ["-o", "o.pte", "--summary", "s.csv", "--per-layer", "s.csv"],
     ],
 )
-def test_two_outputs_of_one_file_are_refused(run_carina, tmp_path, args):
+def test_two_outputs_of_one_file_are_rejected(run_carina, tmp_path, args):
     done = run_carina([*COMPILE, *args], expect=2, cwd=tmp_path)
     assert "one would overwrite the other" in done.stderr and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("args", [["--etdump", "e", "--report", "e"], ["--bundle", "z.bpte", "--etdump", "z.bpte"]])
-def test_two_outputs_of_run_are_refused(run_carina, program, tmp_path, args):
+def test_two_outputs_of_run_are_rejected(run_carina, program, tmp_path, args):
     assert "one would overwrite the other" in run_carina(["run", program, *args], expect=2, cwd=tmp_path).stderr
     assert not list(tmp_path.iterdir())
 
@@ -67,7 +67,7 @@ def test_names_that_are_no_utf8_are_written(run_carina, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["q.tosa", "q.xyz", "q.onnx", "q.html"])
-def test_a_misleading_extension_is_refused(run_carina, tmp_path, name):
+def test_a_misleading_extension_is_rejected(run_carina, tmp_path, name):
     done = run_carina([*COMPILE, "-o", tmp_path / name], expect=2)
     assert ".pte, .bpte" in done.stderr and not list(tmp_path.iterdir())
 
@@ -131,7 +131,7 @@ def test_meaningless_option_values_are_rejected(run_carina, tmp_path, args, said
     assert said in run_carina([*COMPILE, *args, "-o", tmp_path / "o.pte"], expect=2).stderr
 
 
-def test_an_entry_twice_in_json_is_refused(run_carina, tmp_path):
+def test_an_entry_twice_in_json_is_rejected(run_carina, tmp_path):
     (tmp_path / "q.json").write_text('{"scheme": "int8", "scheme": "int16x8"}')
     done = run_carina([*COMPILE, "--quantize-config", tmp_path / "q.json", "-o", tmp_path / "o.pte"], expect=None)
     assert done.code in (1, 2) and "scheme is there twice" in done.stderr

@@ -175,6 +175,6 @@ def test_pools_of_a_given_size(run_carina, tmp_path):
     assert (tmp_path / "pools/output_0.npy").read_bytes() == (tmp_path / "plain/output_0.npy").read_bytes()
     run_carina(["run", program, "--method-pool", used, "--temp-pool", temp])
     for pool, size in (("method", used), ("temp", temp)):
-        refused = run_carina(["run", program, f"--{pool}-pool", size - 64], expect=1).stderr
-        lacks = int(re.search(rf"the {pool} pool lacks at least (\d+) bytes", refused)[1])
-        assert 0 < lacks <= 80, refused
+        rejected = run_carina(["run", program, f"--{pool}-pool", size - 64], expect=1).stderr
+        lacks = int(re.search(rf"the {pool} pool lacks at least (\d+) bytes", rejected)[1])
+        assert 0 < lacks <= 80, rejected

@@ -611,11 +611,11 @@ def test_batches_of_calibration_data(run_carina, tmp_path):
     np.savez(tmp_path / "c.npz", sensor=data, ctx=data)
     assert "8 samples" in run_carina(args).json["quantization"]
     np.savez(tmp_path / "c.npz", sensor=data[:31], ctx=data[:31])
-    refused = run_carina(args, expect=1)
-    assert "[N,4,4]" in refused.stderr and "[4*N,4]" in refused.stderr
+    rejected = run_carina(args, expect=1)
+    assert "[N,4,4]" in rejected.stderr and "[4*N,4]" in rejected.stderr
 
 
-def test_accuracy_refuses_nonsense(run_carina, work, tmp_path):
+def test_accuracy_rejects_nonsense(run_carina, work, tmp_path):
     data = dict(np.load(TEST))
     x, y = data["x"][:20], data["y"][:20]
 

@@ -335,7 +335,7 @@ def test_too_little_memory_says_where_and_how_much(digits, firmware, run_carina,
 
 
 @pytest.mark.parametrize(("pool", "size"), [("method", 704), ("temp", 2048)])
-def test_pools_that_are_too_small_are_refused_before_the_image_is_written(digits, run_carina, tmp_path, pool, size):
+def test_pools_that_are_too_small_are_rejected_before_the_image_is_written(digits, run_carina, tmp_path, pool, size):
     says = failure(run_carina, ["firmware", digits()[0], f"--{pool}-pool", size, "-o", tmp_path / "a.elf"])
     assert (
         f"does not fit into the {pool} pool of the image: expected at most {size} bytes, got" in says
@@ -493,7 +493,7 @@ def test_damaged_programs_on_the_device(digits, firmware, tmp_path, options):
     elf = firmware(digits("ethos-u55-128", *options)[0], IMAGE).read_bytes()
     start = elf.rindex(pte[:64])
     random = np.random.default_rng(SEED)
-    refused = 0
+    rejected = 0
     for _ in range(int(os.environ.get("N", "40"))):
         damaged = bytearray(elf)
         for _ in range(random.choice([1, 1, 2, 4])):
@@ -504,8 +504,8 @@ def test_damaged_programs_on_the_device(digits, firmware, tmp_path, options):
         done = run_qemu(tmp_path / "damaged.elf")
         said = any(line.startswith("E [carina] ") for line in done.stderr.splitlines())
         assert "the CPU met a fault" not in done.stderr and done.returncode == (1 if said else 0), done.stderr
-        refused += said
-    assert refused > 0
+        rejected += said
+    assert rejected > 0
 
 
 def test_an_image_that_is_none(digits, run_carina, tmp_path):
@@ -571,10 +571,10 @@ def test_sizes_known_at_run_time_are_the_planned_ones_on_the_device(run_carina, 
         assert np.load(tmp_path / name / "output_0.npy").shape == (rows, 5)
     run_carina(["run", tmp_path / "model.pte", "--on", "qemu", "-i", tmp_path / "whole.npy", "-o", tmp_path / "device"])
     assert (tmp_path / "whole" / "output_0.npy").read_bytes() == (tmp_path / "device" / "output_0.npy").read_bytes()
-    refused = run_carina(["run", tmp_path / "model.pte", "--on", "qemu", "-i", tmp_path / "part.npy"], expect=1).stderr
+    rejected = run_carina(["run", tmp_path / "model.pte", "--on", "qemu", "-i", tmp_path / "part.npy"], expect=1).stderr
     assert (
-        "smaller than planned, which the firmware does not support" in refused
-        and "expected 80 bytes, got 40" in refused
+        "smaller than planned, which the firmware does not support" in rejected
+        and "expected 80 bytes, got 40" in rejected
     )
 
 
@@ -605,14 +605,14 @@ def test_test_cases_on_the_device(digits, run_carina, tmp_path):
     assert not failed["cases"][0]["passed"] and failed["cases"][0]["outputs"][0]["wrong"] == expected.size
 
 
-def test_tensors_outside_of_the_program_are_refused_before_it_runs(run_carina, tmp_path):
+def test_tensors_outside_of_the_program_are_rejected_before_it_runs(run_carina, tmp_path):
     import torch
     from executorch.exir import ExecutorchBackendConfig, to_edge
 
     edge = to_edge(torch.export.export(torch.nn.Linear(3, 2).eval(), (torch.ones(1, 3),)))
     (tmp_path / "model.pte").write_bytes(edge.to_executorch(ExecutorchBackendConfig(external_constants=True)).buffer)
-    refused = run_carina(["firmware", tmp_path / "model.pte", "-o", tmp_path / "app.elf"], expect=1)
-    assert ".ptd" in refused.stderr and "external_constants" in refused.stderr
+    rejected = run_carina(["firmware", tmp_path / "model.pte", "-o", tmp_path / "app.elf"], expect=1)
+    assert ".ptd" in rejected.stderr and "external_constants" in rejected.stderr
 
 
 def test_two_images_are_equal(digits, firmware, tmp_path):

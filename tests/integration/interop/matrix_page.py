@@ -1,6 +1,15 @@
-"""Writes docs/interop.md from the results of the matrix."""
+"""The page interop.md of the results of the matrix."""
+
+import sys
+from collections import defaultdict
+from pathlib import Path
 
 from matrix import RELATIVE, Outcome
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+import generated_pages  # noqa: E402
+
+COMMAND = "make conformance"
 
 HEAD = f"""# Programs and runtimes
 
@@ -48,9 +57,30 @@ def table(title: str, outcomes: list[Outcome]) -> list[str]:
     return lines + [row_text(outcome) for outcome in outcomes]
 
 
+def by_form(outcomes: list[Outcome]) -> list[str]:
+    """A row for each kind of program: "int8, ethos-u55-128" of all models."""
+    forms: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        maker, _, form = outcome.row.split("/", 2)
+        forms[maker, form].append(outcome)
+    lines = ["", "| programs of | kind | programs | agree | largest difference of floats |", "|---|---|--:|--:|--:|"]
+    for (maker, form), some in forms.items():
+        agree = sum(not outcome.problem for outcome in some)
+        lines.append(
+            f"| {maker} | {form} | {len(some)} | {agree} | {shown(max(outcome.largest for outcome in some))} |"
+        )
+    return lines
+
+
 def text(outcomes: list[Outcome]) -> str:
     wrong = sum(bool(outcome.problem) for outcome in outcomes)
     lines = [HEAD, f"**{len(outcomes)} programs: {len(outcomes) - wrong} agree, {wrong} do not.**"]
+    lines += [*by_form(outcomes), "", generated_pages.DETAILS.rstrip("\n")]
     for maker in ("Carina", "ExecuTorch"):
         lines += table(f"Programs of {maker}", [outcome for outcome in outcomes if outcome.row.startswith(maker)])
     return "\n".join(lines) + "\n"
+
+
+def write(outcomes: list[Outcome]) -> None:
+    """Writes build/pages/interop.md, and its summary in docs."""
+    generated_pages.write("interop.md", text(outcomes), COMMAND)

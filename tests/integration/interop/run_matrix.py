@@ -1,4 +1,4 @@
-"""Runs the matrix of programs and runtimes and writes docs/interop.md.
+"""Runs the matrix of programs and runtimes and writes build/pages/interop.md and its summary in docs.
 
 run_matrix.py [--rows TEXT] [--carina PATH] [--page]
 
@@ -60,7 +60,7 @@ def main() -> int:
     known = kept() | {outcome.row: outcome for outcome in outcomes}
     KEPT.write_text(matrix.as_json(list(known.values())))
     if asked.page:
-        (ROOT / "docs" / "interop.md").write_text(matrix_page.text([known[row.name] for row in every]))
+        matrix_page.write([known[row.name] for row in every])
     wrong = sum(bool(outcome.problem) for outcome in outcomes)
     print(f"{len(outcomes)} rows, {wrong} not as they should")
     return 1 if wrong else 0

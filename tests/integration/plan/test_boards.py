@@ -253,7 +253,7 @@ def test_calibration_never_replaces_a_stream_of_the_csv(run_carina, tmp_path, ou
     "text",
     ["", "stream,cycles\n", "name,cycles\na,1\n", "stream,cycles\nmissing.npz,1\n", "stream,cycles\nmissing.npz,-1\n"],
 )
-def test_calibration_refuses_files_without_measurements(run_carina, tmp_path, text):
+def test_calibration_rejects_files_without_measurements(run_carina, tmp_path, text):
     (tmp_path / "bad.csv").write_text(text)
     done = run_carina(["calibrate-board", tmp_path / "bad.csv", "-o", tmp_path / "board.ini"], expect=1)
     assert "bad.csv" in done.stderr or "missing.npz" in done.stderr

@@ -29,7 +29,7 @@ def model(tmp_path_factory):
     return folder
 
 
-def test_what_the_npu_compiler_refuses_runs_on_the_cpu(model, run_carina, tmp_path):
+def test_what_the_npu_compiler_rejects_runs_on_the_cpu(model, run_carina, tmp_path):
     program = tmp_path / "model.pte"
     report = run_carina(
         [

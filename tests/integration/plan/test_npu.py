@@ -259,11 +259,11 @@ def test_run_writes_a_trace(run_carina, small_network, tmp_path):
         (np.zeros(120, np.int16), "expected integers of 8 bits, got i16"),
     ],
 )
-def test_run_refuses_wrong_inputs(run_carina, small_network, tmp_path, array, message):
+def test_run_rejects_wrong_inputs(run_carina, small_network, tmp_path, array, message):
     np.save(tmp_path / "wrong.npy", array)
     stream, file = small_network
-    refused = run_carina(["npu", "run", stream, "-i", tmp_path / "wrong.npy"], expect=1)
-    assert f"{tmp_path / 'wrong.npy'}: " in refused.stderr and message in refused.stderr and refused.stdout == ""
+    rejected = run_carina(["npu", "run", stream, "-i", tmp_path / "wrong.npy"], expect=1)
+    assert f"{tmp_path / 'wrong.npy'}: " in rejected.stderr and message in rejected.stderr and rejected.stdout == ""
     assert (
         "wrong number of inputs: expected 1, got 2"
         in run_carina(["npu", "run", stream, "-i", file, "-i", file], expect=1).stderr

@@ -128,7 +128,7 @@ def test_every_operator_and_type(family, plan_tool, tmp_path):
     """Runs each row of operator_graphs on each family that supports it, alternating its NPUs and options. Other families reject it with the
     operator's name."""
     configs = [config for config in CONFIGS if config[:9] == family]
-    lines, refused = [], []
+    lines, rejected = [], []
     for number, row in enumerate(operator_graphs.ROWS):
         config = configs[number % len(configs)]
         choices = choices_of(config)
@@ -138,12 +138,12 @@ def test_every_operator_and_type(family, plan_tool, tmp_path):
             for i, s in enumerate(samples)
         )
         found = list(itertools.islice(filter(None, itertools.islice(cases, 40)), 2))
-        assert found, f"{row.name}: the reference model refuses all"
-        (lines if family in row.families else refused).extend(found)
+        assert found, f"{row.name}: the reference model rejects all"
+        (lines if family in row.families else rejected).extend(found)
     check(plan_tool, lines, tmp_path)
-    if not refused:
+    if not rejected:
         return
-    (tmp_path / "list").write_text("".join(f"{line}\n" for line in refused))
+    (tmp_path / "list").write_text("".join(f"{line}\n" for line in rejected))
     for line in plan_tool("--batch", tmp_path / "list").stdout.splitlines():
         hint = line.startswith("  ")
         assert hint or re.match(r"ok |(bad \S+: does not compile: )?tosa\.[A-Z0-9_]+ \S+: \w", line), line
@@ -223,7 +223,7 @@ def test_random_graphs(part, plan_tool, tmp_path):
         line = line_of(tmp_path, f"{sample.kind}_{number}", sample.tosa, sample.inputs, sample.config, choice)
         if line is not None:
             lines.append(line)
-        assert number < 4 * GRAPHS, "the reference model refuses most graphs"
+        assert number < 4 * GRAPHS, "the reference model rejects most graphs"
     check(plan_tool, lines, tmp_path)
 
 

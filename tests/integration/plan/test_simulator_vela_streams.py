@@ -115,7 +115,7 @@ def test_streams_give_the_reference_models_bits(config, run_stream, tmp_path):
             line = make_stream(kind, seed, config, tmp_path / f"{number}_{kind.__name__}_{seed}")
             if line is not None:
                 break
-        assert line is not None, f"the reference implementations refuse every graph of the kind {kind.__name__}"
+        assert line is not None, f"the reference implementations reject every graph of the kind {kind.__name__}"
         lines.append(line)
     (tmp_path / "list").write_text("\n".join(lines) + "\n")
     done = run_stream("--batch", tmp_path / "list", "--threads", 2, "--check", "--poison")

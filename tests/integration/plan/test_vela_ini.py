@@ -71,7 +71,7 @@ def test_unknown_sections_list_those_of_the_file(run_carina, tmp_path):
     assert not (tmp_path / "model.pte").exists()
 
 
-def test_a_damaged_file_is_refused_with_its_line(run_carina, tmp_path):
+def test_a_damaged_file_is_rejected_with_its_line(run_carina, tmp_path):
     damaged = tmp_path / "vela.ini"
     text = OFFICIAL.read_text()
     damaged.write_text(text.replace("axi0_port=Sram", "axi0_port", 1))

@@ -1,5 +1,5 @@
 """Sweeps on a Dask cluster have the same bytes as on one machine although processes are killed. Workers with another carina are
-refused, results are kept, and only named files are sent.
+rejected, results are kept, and only named files are sent.
 
 Each worker runs `carina` through a script that logs its jobs and injects a fault.
 """
@@ -241,7 +241,7 @@ def test_timeout_is_a_failed_row(cluster):
     assert "took more than 0.5 s" in row["reason"]
 
 
-def test_worker_with_another_carina_is_refused(alone, cluster):
+def test_worker_with_another_carina_is_rejected(alone, cluster):
     other = cluster.add_worker(version=OTHER_VERSION)
     _, errors = cluster.sweep(*WORDS, expect=1)
     assert "no worker of tcp://" in errors and "has version 0.0.9" in errors
@@ -335,7 +335,7 @@ def test_stopped_worker_delays_only_its_own_work(alone, cluster):
 
 
 @pytest.mark.long
-def test_slow_worker_is_not_refused_before_it_is_set_up(alone, cluster):
+def test_slow_worker_is_not_rejected_before_it_is_set_up(alone, cluster):
     cluster.add_worker(version="sleep 4")
     cluster.wait_for_workers(1)
     output, errors = cluster.sweep(*WORDS)
@@ -368,7 +368,7 @@ def test_model_that_changes_during_the_sweep_is_an_error(cluster, tmp_path):
 
 
 @pytest.mark.long
-def test_worker_whose_carina_cannot_be_run_is_refused(alone, cluster):
+def test_worker_whose_carina_cannot_be_run_is_rejected(alone, cluster):
     home = cluster.folder
     (home / "list").write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec {cluster.carina} --version\necho "[]"\n')
     (home / "list").chmod(0o755)
@@ -445,14 +445,14 @@ def test_rows_are_kept_if_an_output_cannot_be_written(alone, cluster):
 
 
 @pytest.mark.long
-def test_file_changed_by_another_user_is_refused(cluster):
+def test_file_changed_by_another_user_is_rejected(cluster):
     cluster.add_worker('[ "$calls" -eq 1 ] && echo EVIL > "$(dirname "$job")/../0/digits.pt2"')
     _, errors = cluster.sweep(*WORDS, expect=1)
     assert "digits.pt2 was changed on this worker" in errors
 
 
 @pytest.mark.long
-def test_folder_writable_by_others_is_refused(cluster, tmp_path):
+def test_folder_writable_by_others_is_rejected(cluster, tmp_path):
     cluster.add_worker()
     (tmp_path / "w0").chmod(0o777)
     _, errors = cluster.sweep(*WORDS, expect=1)

@@ -235,7 +235,7 @@ def check(carina, folder, seed, target=None):
     if done.returncode not in (0, 1):
         return f"{target} {scheme}: compile: exit code {done.returncode}: {done.stderr[-600:]}"
     if done.returncode == 1:
-        return None if "error" in done.stderr else f"{target}: refused without a reason"
+        return None if "error" in done.stderr else f"{target}: rejected without a reason"
     if not list((folder / "d").glob("output_tag0_*.tosa")):
         return None
     done = subprocess.run(

@@ -18,7 +18,7 @@ class Model:
     inputs: tuple  # a shape (normal floats), or a function of a generator
     min_db: float = INT8
     decomposed: bool = False  # run_decompositions() before saving
-    refused: str = ""  # the expected error message; empty: it compiles
+    rejected: str = ""  # the expected error message; empty: it compiles
 
 
 def fn(function):
@@ -409,7 +409,7 @@ def networks():
 
 
 # Operators without a lowering, a decomposition and a CPU kernel.
-REFUSED = {
+REJECTED = {
     "cdist": "aten.cdist.default",
 }
 
@@ -417,9 +417,9 @@ REFUSED = {
 def models():
     for family in (convolutions, pools, norms, activations, elementwise, choices, reductions, movers, networks):
         for model in family():
-            model.refused = (
-                f"{REFUSED[model.name]} has no TOSA lowering, and there is no CPU kernel for it"
-                if model.name in REFUSED
+            model.rejected = (
+                f"{REJECTED[model.name]} has no TOSA lowering, and there is no CPU kernel for it"
+                if model.name in REJECTED
                 else ""
             )
             yield model

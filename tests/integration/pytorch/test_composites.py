@@ -58,8 +58,8 @@ def compiled(run_carina, folder, program, expect):
 
 
 def check_advice(run_carina, folder, program):
-    refused = compiled(run_carina, folder, program, 1)
-    assert "run_decompositions()" in refused.stderr and "replace it" not in refused.stderr
+    rejected = compiled(run_carina, folder, program, 1)
+    assert "run_decompositions()" in rejected.stderr and "replace it" not in rejected.stderr
     compiled(run_carina, folder, program.run_decompositions(), 0)
 
 
@@ -82,8 +82,8 @@ def test_other_operators_get_other_advice(run_carina, tmp_path, function):
         def forward(self, x):
             return function(x)
 
-    refused = compiled(run_carina, tmp_path, exported(Other()), 1)
-    assert "run_decompositions()" not in refused.stderr and "supported operators" in refused.stderr
+    rejected = compiled(run_carina, tmp_path, exported(Other()), 1)
+    assert "run_decompositions()" not in rejected.stderr and "supported operators" in rejected.stderr
 
 
 def is_decomposed(name, table):

@@ -39,9 +39,9 @@ def outputs(folder):
     return [np.load(folder / f"output_{i}.npy") for i in range(2)]
 
 
-def test_a_loop_without_a_number_of_rounds_is_refused(loop, run_carina, tmp_path):
-    refusal = run_carina(["tosa", loop[0], "-o", tmp_path / "m.tosa"], expect=1).stderr
-    assert "while_loop" in refusal and "--loop-rounds" in refusal
+def test_a_loop_without_a_number_of_rounds_is_rejected(loop, run_carina, tmp_path):
+    rejection = run_carina(["tosa", loop[0], "-o", tmp_path / "m.tosa"], expect=1).stderr
+    assert "while_loop" in rejection and "--loop-rounds" in rejection
 
 
 def test_rounds_in_floats(loop, run_carina, tmp_path):

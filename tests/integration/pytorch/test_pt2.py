@@ -700,7 +700,7 @@ def test_numbers_of_data_may_be_checked_but_not_computed_with(tmp_path):
     assert "item reads a number from the data: checks of it are left out" in imported.notes
     check_results(imported, Of(checked), args)
     scaled = torch.export.export(Of(lambda x: x * x.max().item()), (torch.randn(2, 4),))
-    assert "depends on the data" in refused(save(scaled, tmp_path))
+    assert "depends on the data" in rejected(save(scaled, tmp_path))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -720,23 +720,23 @@ def test_edge_dialect(tmp_path):
         check_results(imported, module, tuple(args))
 
 
-def refused(path):
+def rejected(path):
     done = subprocess.run([tool(), path], capture_output=True, text=True)
     assert done.returncode == 1, done.stdout[:300]
     return done.stderr
 
 
-def test_state_between_runs_is_refused(tmp_path):
+def test_state_between_runs_is_rejected(tmp_path):
     for program in (
         torch.export.export(Remembers(), (torch.randn(4),)),
         torch.export.export(Remembers(), (torch.randn(4),)).run_decompositions(),
     ):
-        assert "state between runs is not supported" in refused(save(program, tmp_path))
+        assert "state between runs is not supported" in rejected(save(program, tmp_path))
 
 
 def test_all_unsupported_operators_at_once(tmp_path):
     module = Of(lambda x: (torch.linalg.qr(x)[0], torch.special.i0(x), torch.fft.fft(x).real))
-    text = refused(save(torch.export.export(module, (torch.randn(3, 3),)), tmp_path))
+    text = rejected(save(torch.export.export(module, (torch.randn(3, 3),)), tmp_path))
     assert re.search(
         r"model.pt2: linalg_qr \(test_pt2.py:\d+\): the operator torch.ops.aten.linalg_qr.default is not supported",
         text,
@@ -744,18 +744,18 @@ def test_all_unsupported_operators_at_once(tmp_path):
     assert "torch.ops.aten.special_i0.default" in text and "fft" in text
 
 
-def test_fake_weights_are_refused(tmp_path):
+def test_fake_weights_are_rejected(tmp_path):
     with torch._subclasses.fake_tensor.FakeTensorMode():
         module, x = nn.Linear(4, 4), torch.randn(2, 4)
         program = torch.export.export(module, (x,))
-    assert "the weights are missing" in refused(save(program, tmp_path))
+    assert "the weights are missing" in rejected(save(program, tmp_path))
 
 
-def test_other_archives_are_refused_by_name(tmp_path):
+def test_other_archives_are_rejected_by_name(tmp_path):
     torch.save(nn.Linear(2, 2).state_dict(), tmp_path / "state.pt")
     torch.jit.trace(nn.Linear(2, 2), torch.randn(1, 2)).save(tmp_path / "script.pt")
-    assert "torch.save" in refused(tmp_path / "state.pt")
-    assert "TorchScript" in refused(tmp_path / "script.pt")
+    assert "torch.save" in rejected(tmp_path / "state.pt")
+    assert "TorchScript" in rejected(tmp_path / "script.pt")
 
 
 def test_every_case_is_read(cases_folder):

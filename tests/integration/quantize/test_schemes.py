@@ -218,8 +218,8 @@ def test_auto_picks_from_a_front(run_carina, case, tmp_path):
     picked = next(one for one in front if one["sqnr_db"] >= 40)
     assert done.json["cycles"] <= picked["cycles"] * 1.01
     assert [{**one, "sqnr_db": round(one["sqnr_db"], 1)} for one in done.json["schemes"]] == front
-    refused = run_carina([*args, "--min-sqnr", "150"], expect=2).stderr
-    assert "no scheme that was tried has this SQNR" in refused and "at most" in refused
+    rejected = run_carina([*args, "--min-sqnr", "150"], expect=2).stderr
+    assert "no scheme that was tried has this SQNR" in rejected and "at most" in rejected
     assert "no effect without --quantize auto" in run_carina([*args[:-1], "int8", "--min-sqnr", "40"], expect=2).stderr
 
 

@@ -323,7 +323,7 @@ def test_memory_modes_that_an_npu_lacks_are_one_line(run_carina):
             DIGITS / "calibration.npz",
         ]
     ).stdout
-    assert text.count("puts the arena behind AXI port 1") == 1 and "refused by the target: 8" in text
+    assert text.count("puts the arena behind AXI port 1") == 1 and "rejected by the target: 8" in text
 
 
 def test_accuracy_by_class(run_carina, tmp_path):

@@ -33,8 +33,8 @@ def test_every_combination_has_a_row(swept, run_carina):
     assert combinations == [
         (scheme, target, mode) for scheme in ("int8", "int16x8") for target in targets for mode in modes
     ]
-    refused = {(row["target"], row["memory_mode"]) for row in sweep["rows"] if row["status"] == "refused"}
-    assert refused == {
+    rejected = {(row["target"], row["memory_mode"]) for row in sweep["rows"] if row["status"] == "refused"}
+    assert rejected == {
         (target, mode)
         for target in targets
         for mode in modes

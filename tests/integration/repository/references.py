@@ -184,6 +184,7 @@ def spans_of(text: str) -> Iterator[tuple[int, str]]:
 
 
 def dead_in_page(name: str, text: str) -> list[Reference]:
+    text = text.split("\n### Names that changed\n")[0]  # of the changelog: old names
     spans = [(line, span) for line, span in spans_of(text) if span not in OTHERS and not READERS.fullmatch(span)]
     return [Reference(name, line, span) for line, span in spans if not is_span_known(span)]
 

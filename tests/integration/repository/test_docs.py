@@ -14,14 +14,33 @@ from conftest import ROOT
 sys.path.insert(0, str(ROOT / "scripts"))
 import format_comments  # noqa: E402
 import format_markdown  # noqa: E402
+import generated_pages  # noqa: E402
 
 
-def test_supported_ops_is_current(run_carina):
-    printed = run_carina(["ops"]).stdout
-    assert (ROOT / "docs" / "SUPPORTED_OPS.md").read_text() == printed, "run `carina ops > docs/SUPPORTED_OPS.md`"
+def test_the_summary_of_operators_is_current(run_carina):
     listed = json.loads(run_carina(["ops", "--json"]).stdout)
-    names = re.findall(r"^\| (\w+\.\S+) \|", printed, flags=re.MULTILINE)
+    summary = generated_pages.operators_summary(listed)
+    assert (ROOT / "docs" / "SUPPORTED_OPS.md").read_text() == summary, (
+        "run python3 scripts/generated_pages.py --summaries"
+    )
+    names = re.findall(r"^\| (\w+\.\S+) \|", run_carina(["ops"]).stdout, flags=re.MULTILINE)
     assert [row["name"] for kind in ("aten", "tosa") for row in listed[kind]] == names
+    for row in listed["aten"]:
+        space, name, _ = row["name"].split(".", 2)
+        assert re.search(rf"(^|, |\n){re.escape(name if space == 'aten' else f'{space}.{name}')}[,\n]", summary), row
+
+
+def test_summaries_of_generated_pages_are_short_and_say_where_the_rest_is():
+    summaries = ("SUPPORTED_OPS", "tosa-operators", "kernels", "conformance-arm", "conformance-arm-api", "interop")
+    for name in summaries:
+        text = (ROOT / "docs" / f"{name}.md").read_text()
+        assert len(text.splitlines()) <= generated_pages.MAX_LINES and f"build/pages/{name}.md" in text, name
+
+
+def test_a_page_is_divided_at_its_mark():
+    page = f"# Title\n\nFigures.\n\n{generated_pages.DETAILS}\n| all | rows |\n"
+    text = generated_pages.summary("name.md", page, "make docs")
+    assert text.startswith("# Title\n\nFigures.\n\nThe details") and "rows" not in text
 
 
 def test_every_subcommand_has_help_with_examples(run_carina):

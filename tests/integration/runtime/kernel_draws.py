@@ -77,4 +77,4 @@ def drawn_call(name, random, capacity=None):
         made = made_call(name, arguments, random, capacity)
         if made is not None:
             return made
-    raise AssertionError(f"{name}: PyTorch refuses every draw")
+    raise AssertionError(f"{name}: PyTorch rejects every draw")

@@ -143,7 +143,7 @@ DEVIATIONS = (
     ),  # fmt: skip
     Deviation(("add.out",), "exchanges its operands where the first is broadcast, so that `alpha` multiplies the first", lambda c: c.tensors()[0].shape != c.tensors()[-1].shape),
     Deviation(("fmod.Scalar_out", "remainder.Scalar_out", "remainder.Tensor_out"), "divides before it converts operands to the result's type (-1 beside bytes is 255), and takes the sign of integers from a quotient of floats"),
-    Deviation(("fmod.Tensor_out",), "divides integers by zero, which PyTorch refuses; ours gives 0", lambda c: c.has(*WHOLE), undefined=True),
+    Deviation(("fmod.Tensor_out",), "divides integers by zero, which PyTorch rejects; ours gives 0", lambda c: c.has(*WHOLE), undefined=True),
     Deviation(("ceil.out", "floor.out", "trunc.out", "div.out_mode", "div.Scalar_mode_out"), "takes large integers through floats", lambda c: c.has(torch.int32, torch.int64)),
     Deviation(("pow.Tensor_Scalar_out", "pow.Scalar_out"), "takes powers of integers through floats, and no roots where PyTorch does, so that those of -inf are numbers"),
     Deviation(("sum.IntList_out",), "adds integers in floats", lambda c: c.has(torch.int64)),

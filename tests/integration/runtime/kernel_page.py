@@ -1,8 +1,8 @@
-"""Writes docs/kernels.md: the kernels of the official libraries, their schemas, and the element types that the official and Carina's
+"""Writes the page of kernels: those of the official libraries, their schemas, and the element types that the official and Carina's
 kernels support.
 
-kernel_page.py [PAGE]: writes the page (docs/kernels.md). The lists of kernels come from the wheel. The types are found by calling kernels
-(kernel_types.py).
+kernel_page.py [PAGE]: writes the page. Without PAGE: build/pages/kernels.md, and its summary docs/kernels.md. The lists of kernels come from
+the wheel. The types are found by calling kernels (kernel_types.py).
 """
 
 import sys
@@ -21,6 +21,9 @@ from kernel_types import NAMES, plain_names, types_taken
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import format_markdown  # noqa: E402
+import generated_pages  # noqa: E402
+
+COMMAND = "make docs"
 
 REAL = (
     torch.uint8,
@@ -133,6 +136,29 @@ def deviation_rows():
     return [f"| {', '.join(f'`{name}`' for name in row.kernels)} | {row.reason} |" for row in DEVIATIONS]
 
 
+def deviations():
+    return [
+        "",
+        "## Where official kernels differ",
+        "In these calls the official kernels differ from eager PyTorch, and Carina's kernels agree with it. All other results are equal; integers are equal bit by bit. A test fails for a row that no call needs.",
+        "",
+        "| kernels | what the official kernel does |",
+        "|---|---|",
+        *deviation_rows(),
+        "",
+    ]
+
+
+PORTABLE = """## The portable library
+Types are those of the tensors that are not indices, masks or counts. They were found by calling Carina's kernel and the official one with the same random arguments. Carina's kernels take all types of the official ones. **real** is **integers** (u8, i8, i16, i32, i64) and **floats** (f16, bf16, f32, f64); **complex** is c32, c64, c128. Rows without types make tensors from numbers, or have one type only.
+
+The references are eager PyTorch, on random shapes, orders of axes, types and values (`tests/integration/runtime/test_kernels.py`, unless the last column names another test), and the official kernels (`tests/integration/runtime/test_official_kernels.py`, except for the calls in the last table).
+
+| kernel | types | test |
+|---|---|---|
+"""
+
+
 @dataclass
 class Probed:
     """The result of calling kernels: {kernel: Taken} and {quantized kernel: types that Carina's kernel supports}."""
@@ -171,15 +197,9 @@ This page lists the CPU kernels of Carina's runtime, and their element types. `t
 
 All kernels of these tables are in the runtime, on a host and in firmware: {len(portable_names())} of the portable library, {len(quantized)} quantized, {len(cortex_m)} of the Cortex-M backend, and {len(beyond)} others. A program that calls another kernel is rejected when it is loaded, and the message names the kernel.
 
-## The portable library
-Types are those of the tensors that are not indices, masks or counts. They were found by calling Carina's kernel and the official one with the same random arguments. Carina's kernels take all types of the official ones. **real** is **integers** (u8, i8, i16, i32, i64) and **floats** (f16, bf16, f32, f64); **complex** is c32, c64, c128. Rows without types make tensors from numbers, or have one type only.
-
-The references are eager PyTorch, on random shapes, orders of axes, types and values (`tests/integration/runtime/test_kernels.py`, unless the last column names another test), and the official kernels (`tests/integration/runtime/test_official_kernels.py`, except for the calls in the last table).
-
-| kernel | types | test |
-|---|---|---|
 """.splitlines()
-    lines += list(portable_rows(taken.portable))
+    lines += deviations()
+    lines += [generated_pages.DETAILS.rstrip("\n"), *PORTABLE.splitlines(), *portable_rows(taken.portable)]
     for title, reference, rows in (
         (
             "Quantized",
@@ -200,21 +220,16 @@ The references are eager PyTorch, on random shapes, orders of axes, types and va
         "",
     ]
     lines += [", ".join(f"`{name}`" for name in beyond)]
-    lines += [
-        "",
-        "## Where official kernels differ",
-        "In these calls the official kernels differ from eager PyTorch, and Carina's kernels agree with it. All other results are equal; integers are equal bit by bit. A test fails for a row that no call needs.",
-        "",
-    ]
-    lines += ["| kernels | what the official kernel does |", "|---|---|", *deviation_rows()]
     return format_markdown.formatted("\n".join(lines))
 
 
 def main():
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "kernels.md"
     taken = probed()
     assert not missing_types(taken), missing_types(taken)
-    path.write_text(page(taken))
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(page(taken).replace(generated_pages.DETAILS, ""))
+    else:
+        generated_pages.write("kernels.md", page(taken), COMMAND)
 
 
 if __name__ == "__main__":

@@ -32,14 +32,14 @@ def quantized_calls(seed):
 
 def taken_of(results, calls):
     """{kernel: {(number, code): results}} for the pairs that no call rejected."""
-    taken, refused = {}, set()
+    taken, rejected = {}, set()
     for (name, number, code, _), got in zip(calls, results, strict=True):
         if isinstance(got, str):
-            refused.add((name, number, code))
+            rejected.add((name, number, code))
         else:
             taken.setdefault(name, {}).setdefault((number, code), []).append(got)
     return {
-        name: {types: got for types, got in rows.items() if (name, *types) not in refused}
+        name: {types: got for types, got in rows.items() if (name, *types) not in rejected}
         for name, rows in taken.items()
     }
 

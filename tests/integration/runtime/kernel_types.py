@@ -131,18 +131,18 @@ def types_taken(command, names, seed="types", draws=2):
             ]
     calls = [call for _, _, call, *_ in drawn]
     taken = {name: Taken() for name in names}
-    refused, ours_refused = set(), set()
+    rejected, ours_rejected = set(), set()
     for (name, kind, call, wanted, is_eager), official, own in zip(
         drawn, run_calls_of(command, calls), run_calls(calls), strict=True
     ):
         taken[name].calls.append(Compared(name, call, wanted, official, own, is_eager))
         if isinstance(official, str):
-            refused.add((name, kind))
+            rejected.add((name, kind))
         if isinstance(own, str):
-            ours_refused.add((name, kind))
+            ours_rejected.add((name, kind))
     for name, kind in dict.fromkeys((name, kind) for name, kind, *_ in drawn):
-        if (name, kind) not in refused:
+        if (name, kind) not in rejected:
             taken[name].official.append(kind)
-        if (name, kind) not in ours_refused:
+        if (name, kind) not in ours_rejected:
             taken[name].ours.append(kind)
     return taken

@@ -138,7 +138,7 @@ def test_compile_writes_bundles(run_carina, tmp_path):
     assert "--test-inputs" in failed.stderr
 
 
-def test_damaged_bundles_are_refused(run_carina, tmp_path):
+def test_damaged_bundles_are_rejected(run_carina, tmp_path):
     inputs = samples(1)
     program = exported(Gate(), inputs[0])
     whole = bundled(program, [(inputs[0], Gate()(*inputs[0]))])

@@ -356,7 +356,7 @@ def drawn(name, random):
             continue
         order = kernel_cortex_m_samples.LAST if isinstance(arguments[0], OrderedTensor) else ()
         return KernelCall(f"cortex_m::{name}.out", [*arguments, Out(wanted, order=order)], repr(arguments)), wanted
-    raise AssertionError(f"{name}: the Python implementation refuses every draw")
+    raise AssertionError(f"{name}: the Python implementation rejects every draw")
 
 
 @pytest.mark.parametrize("name", kernel_cortex_m_samples.NAMES)

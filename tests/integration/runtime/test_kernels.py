@@ -185,13 +185,13 @@ def test_rows_are_filled_one_by_one():
     assert got.shape == (3, 2, 3) and torch.equal(got[2], torch.ones(2, 3)) and not got[:2].any()
 
 
-def test_outputs_are_resized_and_too_small_ones_refused():
+def test_outputs_are_resized_and_too_small_ones_rejected():
     x = torch.tensor([[1, 0, 2], [0, 0, 3]])
     fits, too_small = (
         KernelCall("aten::nonzero.out", [x, like(0, 2, dtype=torch.int64, capacity=(n, 2))]) for n in (6, 2)
     )
-    found, refused = run_calls([fits, too_small])
-    assert torch.equal(found[0], x.nonzero()) and refused == "invalid argument"
+    found, rejected = run_calls([fits, too_small])
+    assert torch.equal(found[0], x.nonzero()) and rejected == "invalid argument"
     relu = KernelCall("aten::relu.out", [torch.randn(2, 3), like(0, 0, capacity=(5, 4))])
     assert run_calls([relu])[0][0].shape == (2, 3)
 

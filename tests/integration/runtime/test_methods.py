@@ -49,7 +49,7 @@ def test_the_report_names_all_methods_and_what_they_plan(program, run_carina):
     assert "method: forward (of " in run_carina(["run", path]).stdout
 
 
-def test_an_unknown_method_is_refused_with_the_names_of_all(program, run_carina):
+def test_an_unknown_method_is_rejected_with_the_names_of_all(program, run_carina):
     says = run_carina(["run", program[0], "--method", "decode"], expect=1).stderr
     assert "no method of this name" in says and all(name in says for name in INPUTS) and "decode" in says
 

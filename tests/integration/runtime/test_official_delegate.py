@@ -184,7 +184,7 @@ def test_every_cortex_m_kernel_is_registered(library):
     assert len(wanted) > 20 and wanted <= set(done.stdout.split())
 
 
-def test_a_damaged_stream_is_refused(digits, official, tmp_path):
+def test_a_damaged_stream_is_rejected(digits, official, tmp_path):
     data = bytearray(digits.read_bytes())
     at = data.find(b"COP1")
     assert at > 0

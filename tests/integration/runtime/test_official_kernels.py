@@ -48,14 +48,14 @@ def problems(calls):
 
 def test_values_of_every_type(of_all_types):
     answered = [call for call in of_all_types if not isinstance(call.official, str)]
-    assert len(answered) > 3000, "the official kernels refuse nearly everything: the probe is wrong"
+    assert len(answered) > 3000, "the official kernels reject nearly everything: the probe is wrong"
     wrong, _ = problems(answered)
     assert not wrong, "\n".join(wrong[:12])
 
 
 def test_values_of_random_calls(drawn):
     answered = [call for call in drawn if not isinstance(call.official, str)]
-    assert len(answered) > 0.85 * len(drawn), "the official kernels refuse nearly everything: the calls are wrong"
+    assert len(answered) > 0.85 * len(drawn), "the official kernels reject nearly everything: the calls are wrong"
     wrong, _ = problems(answered)
     assert not wrong, "\n".join(wrong[:12])
 
@@ -97,7 +97,7 @@ def test_quantized_kernels_have_the_types_and_bits_of_the_official_ones(command)
     assert set(official) == set(QUANTIZED) and sum(len(values) for values in official.values()) > 150
     for name, of_types in official.items():
         for types, results in of_types.items():
-            assert types in ours[name], f"{name} of {types}: refused"
+            assert types in ours[name], f"{name} of {types}: rejected"
             for mine, theirs in zip(ours[name][types], results, strict=True):
                 # Sums of fp16 numbers in another order round differently.
                 same = (

@@ -192,7 +192,7 @@ def test_the_old_delegate_id_and_blob_run(run_carina, compiled, tmp_path):
     assert "cycles" in run_carina(["run", tmp_path / "old.pte", "--timed"]).stdout
 
 
-def test_accuracy_refuses_the_dump_of_another_program(run_carina, compiled):
+def test_accuracy_rejects_the_dump_of_another_program(run_carina, compiled):
     one, other = compiled
     args = ["accuracy", one / "m.pt2", one / "m.pte", "--data", one / "data.npz", "--dump"]
     assert run_carina([*args, one / "dump", "--json"]).json["npu_equals_integer"] == 32
@@ -256,7 +256,7 @@ def test_a_missing_backend_has_a_next_step(run_carina, compiled, tmp_path):
     assert "backend missing (OtherBackend!)" in message and "delegates of EthosUBackend" in message
 
 
-def test_absurd_memory_is_refused_with_its_size(run_carina, tmp_path):
+def test_absurd_memory_is_rejected_with_its_size(run_carina, tmp_path):
     from executorch.exir._serialize._program import deserialize_pte_binary, serialize_pte_binary
 
     _, program = to_program(nn.ReLU(), (torch.ones(4),))

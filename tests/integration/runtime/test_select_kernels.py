@@ -98,13 +98,13 @@ def test_a_kernel_that_does_not_exist_is_named(tmp_path):
     assert done.returncode != 0 and "aten::no_such.out" in done.stderr and not (tmp_path / "table.cpp").exists()
 
 
-def test_what_is_no_program_is_refused(tmp_path):
+def test_what_is_no_program_is_rejected(tmp_path):
     (tmp_path / "bad.pte").write_bytes(b"not a program")
     done = select(tmp_path / "table.cpp", "--ops-from", tmp_path / "bad.pte")
     assert done.returncode != 0 and "bad.pte" in done.stderr
 
 
-def test_an_image_without_a_kernel_is_refused_before_anything_runs(program, run_carina, tmp_path):
+def test_an_image_without_a_kernel_is_rejected_before_anything_runs(program, run_carina, tmp_path):
     carina = Path(os.environ["CARINA_BIN"])
     whole = carina.parent.parent / "share" / "carina" / "firmware" / "corstone300-host.elf"
     assert whole.exists(), f"{whole} is missing: run `make build`"

@@ -43,7 +43,7 @@ def test_vela_compiles(tosa, vela):
     assert vela(tosa, "ethos-u55-128") == path, "the second call comes from the cache"
 
 
-def test_vela_refuses_rubbish(vela):
+def test_vela_rejects_rubbish(vela):
     with pytest.raises(VelaError, match="exit code [1-9-]"):
         vela(b"\0" * 64, "ethos-u55-128")
 

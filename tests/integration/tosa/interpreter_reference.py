@@ -119,9 +119,9 @@ def check(case, result):
         if wanted is None and isinstance(result, str):
             return None
         return (
-            f"{case.name}: we refuse what the reference model runs: {result}"
+            f"{case.name}: we reject what the reference model runs: {result}"
             if wanted is not None
-            else f"{case.name}: we run what it refuses"
+            else f"{case.name}: we run what it rejects"
         )
     for index, (want, have) in enumerate(zip(wanted, result, strict=True)):
         why = difference(case, index, want, have)

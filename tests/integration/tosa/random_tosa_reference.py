@@ -34,7 +34,7 @@ from random_tosa_ir import D, Graph, Value, is_float, tosa_file
 
 STAGES = ["ran", "not read", "refused by the verifier", "refused in planning", "refused while running"]
 SITE = Path(ts.__file__).parents[1]
-SAME, BOTH_REFUSE = "same", "both refuse"
+SAME, BOTH_REFUSE = "same", "both reject"
 
 
 def program(name="run_graphs"):
@@ -51,7 +51,7 @@ class Outcome:
     values: dict
 
     @property
-    def refused(self):
+    def rejected(self):
         return f"{STAGES[self.stage]}: {self.message.strip()}" if self.stage else None
 
 
@@ -240,7 +240,7 @@ def check_exact(sample):
     read = {v for n in nodes for v in n.inputs if graph.values[v].constant is None}
     wanted = reference_run(graph, sample, nodes, sorted(read - set(made)), made)
     if wanted is None:
-        return Verdict("we run what the reference model refuses")
+        return Verdict("we run what the reference model rejects")
     for value, reference in zip(made, wanted, strict=True):
         got = sample.computed(value)
         if not same_elements(graph.values[value].dtype, reference, got):
@@ -345,7 +345,7 @@ def check_inexact(sample):
     results = by_program(tosa, given, list(rules), rules)
     # The fp64 run does not check REQUIREs of floats.
     if results is None or reference_run(graph, Sample(graph), graph.nodes, graph.inputs, graph.outputs) is None:
-        return Verdict("we run what the reference model refuses (inexact operators)")
+        return Verdict("we run what the reference model rejects (inexact operators)")
     found = dict(zip(rules, results))
     for node, copy in zip(nodes, copies):
         for value, copied in zip(node.outputs, copy.outputs):
@@ -359,16 +359,16 @@ def check_inexact(sample):
 
 def check(sample):
     """Compares the results of Carina's interpreter for the sample with those of the reference model."""
-    if sample.dumped.refused or sample.outcome.refused:
-        refusal = sample.outcome.refused or sample.dumped.refused
+    if sample.dumped.rejected or sample.outcome.rejected:
+        rejection = sample.outcome.rejected or sample.dumped.rejected
         if sample.outcome.stage != sample.dumped.stage:
-            return Verdict(f"refused with or without the dump only: {refusal}")
+            return Verdict(f"refused with or without the dump only: {rejection}")
         if (
             reference_run(sample.graph, sample, sample.graph.nodes, sample.graph.inputs, sample.graph.outputs)
             is not None
             or sample.outcome.stage != 4
         ):
-            return Verdict(f"we refuse what the reference model runs: {refusal}")
+            return Verdict(f"we reject what the reference model runs: {rejection}")
         return Verdict(BOTH_REFUSE)
     for value in sample.graph.outputs:
         name = sample.names[value]

@@ -74,7 +74,7 @@ def test_random_inputs(file, tosa_tool, tmp_path):  # noqa: F811
     for name, content in (("the file", tosa), ("what we wrote", written)):
         outcomes = run_ours(tmp_path, [(content, arrays) for arrays in inputs])
         for seed, (outcome, outputs) in enumerate(zip(outcomes, wanted, strict=True)):
-            assert not outcome.refused, f"{name}, seed {seed}: {outcome.refused}"
+            assert not outcome.rejected, f"{name}, seed {seed}: {outcome.rejected}"
             assert list(outcome.values.values()) == outputs, f"{name}, seed {seed}"
     for arrays, outputs in zip(inputs[:REWRITTEN], wanted):
         assert bytes_of_reference(written, arrays) == outputs

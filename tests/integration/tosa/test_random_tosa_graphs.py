@@ -86,16 +86,16 @@ def test_interpreter_equals_reference_model(first, count, rows, tmp_path):
     samples = interpret_all(tmp_path, samples_of(rows, first, count))
     text, verdicts = explained(tmp_path, rows, samples)
     assert not text, text
-    refused = [sample for sample, verdict in zip(samples, verdicts) if verdict.what == BOTH_REFUSE]
-    assert all(sample.graph.careless for sample in refused), [sample.seed for sample in refused]
-    assert len(refused) <= 0.2 * count, f"{len(refused)} of {count} graphs break a REQUIRE"
+    rejected = [sample for sample, verdict in zip(samples, verdicts) if verdict.what == BOTH_REFUSE]
+    assert all(sample.graph.careless for sample in rejected), [sample.seed for sample in rejected]
+    assert len(rejected) <= 0.2 * count, f"{len(rejected)} of {count} graphs break a REQUIRE"
 
 
 def test_a_wrong_element_is_noticed(rows, tmp_path):
     """Tests the comparison itself: changes one element in an output of a graph's last node, for each kind of comparison."""
     noticed = 0
     for sample in interpret_all(tmp_path, samples_of(rows, 0, 30)):
-        if sample.dumped.refused:
+        if sample.dumped.rejected:
             continue
         for node in (
             next((n for n in reversed(sample.graph.nodes) if (n.compliance is None) == exact), None)
@@ -139,7 +139,7 @@ def test_a_failure_shrinks_to_one_operator_in_a_text_file(rows, tmp_path, monkey
 
     monkeypatch.setattr(random_tosa_reference, "check_exact", fake)
     candidates = interpret_all(tmp_path, samples_of(rows, 0, 30))
-    sample = next(s for s in candidates if not s.dumped.refused and fake(s).wrong and len(s.graph.nodes) > 10)
+    sample = next(s for s in candidates if not s.dumped.rejected and fake(s).wrong and len(s.graph.nodes) > 10)
     small, verdict = shrink(tmp_path, sample, fake(sample))
     assert [node.op for node in small.graph.nodes] == ["CLZ"]
     smallest, verdict = smaller(tmp_path, rows, small, verdict, generate)
@@ -182,7 +182,7 @@ def large_graphs(rows, tmp_path_factory):
 @pytest.mark.parametrize("options", ways(), ids=" ".join)
 def test_same_bits_on_every_processor_and_number_of_threads(options, large_graphs, tmp_path):
     files, outcomes = large_graphs
-    assert sum(not outcome.refused for outcome in outcomes) > 50
+    assert sum(not outcome.rejected for outcome in outcomes) > 50
     for index, (wanted, got) in enumerate(zip(outcomes, run_ours(tmp_path, files, *options), strict=True)):
         assert (wanted.stage, wanted.message, wanted.values) == (got.stage, got.message, got.values), (
             f"seed {FIRST + index}"

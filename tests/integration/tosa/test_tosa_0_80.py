@@ -217,7 +217,7 @@ def test_velas_old_compiler_makes_right_streams_of_what_we_write(kind, seed, run
 
 
 CONV = "tosa.CONV2D(%x, %w, %b, %z, %z) {pad = [0, 0, 0, 0], stride = [1, 1], dilation = [1, 1], local_bound = false, acc_type = fp32}"
-REFUSED = {
+REJECTED = {
     "operator": ("input %x: fp32[2]\n %y: fp32[2] = tosa.COS(%x)", "tosa.COS does not exist"),
     "variable": ('%i: i8[1] = [3]\n tosa.VARIABLE(%i) {name = "v", var_shape = [1], type = i8} name "v"\n %y: i8[1] = tosa.VARIABLE_READ() {name = "v"}', "VARIABLE"),
     "type": ("input %x: fp8e4m3[2]\n %y: fp8e4m3[2] = tosa.IDENTITY(%x)", "fp8e4m3"),
@@ -233,9 +233,9 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", REJECTED)
 def test_what_0_80_cannot_say_is_named(name, tosa_tool, run_carina, tmp_path):  # noqa: F811
-    statements, word = REFUSED[name]
+    statements, word = REJECTED[name]
     (tmp_path / "in.txt").write_text(f"graph @main {{\n {statements}\n output %y\n}}\n")
     tosa_tool("assemble", tmp_path / "in.txt", tmp_path / "in.tosa")
     done = run_carina(["tosa", tmp_path / "in.tosa", "--tosa-version", "0.80", "-o", tmp_path / "old.tosa"], expect=1)
@@ -604,7 +604,7 @@ def missing_operand(f):
     "make",
     [bad_operator, unknown_number, unsigned_arithmetic, wrong_attributes, wide_result, large_number, missing_operand],
 )
-def test_bad_old_files_are_refused(make, run_carina, tmp_path):
+def test_bad_old_files_are_rejected(make, run_carina, tmp_path):
     file = OldFile()
     word = make(file)
     (tmp_path / "old.tosa").write_bytes(bytes(file))

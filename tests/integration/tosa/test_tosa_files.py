@@ -333,7 +333,7 @@ def test_draft_of_1_1_as_the_tools_write_by_default(run_carina, reference_model,
         np.testing.assert_array_equal(a, b)
 
 
-def test_operators_of_1_1_are_refused(run_carina, tmp_path):
+def test_operators_of_1_1_are_rejected(run_carina, tmp_path):
     import tosa_serializer as ts
 
     file = ts.TosaSerializer()
@@ -410,11 +410,11 @@ def test_everything_that_takes_a_file_verifies_it(assemble, run_carina, tmp_path
     assert not (tmp_path / "out.pte").exists() and not (tmp_path / "out.tosa").exists()
 
 
-def test_refused_and_unpredictable_are_told_apart(assemble, run_carina, tmp_path):
+def test_rejected_and_unpredictable_are_told_apart(assemble, run_carina, tmp_path):
     """Exit codes for programs that test engines: a broken rule of the specification differs from a broken REQUIRE at run time."""
-    refused = run_carina(["interpret", assemble(RESIZED), "--json"], expect=1)
-    assert refused.json["status"] == "refused"
-    assert [(e["kind"], e["rule"]) for e in refused.json["errors"]] == [("rule", "BROADCAST.1")]
+    rejected = run_carina(["interpret", assemble(RESIZED), "--json"], expect=1)
+    assert rejected.json["status"] == "refused"
+    assert [(e["kind"], e["rule"]) for e in rejected.json["errors"]] == [("rule", "BROADCAST.1")]
     np.save(tmp_path / "v.npy", np.zeros([1, 2, 1], np.int8))
     np.save(tmp_path / "i.npy", np.full([1, 1], 2, np.int32))
     broken = run_carina(

@@ -360,9 +360,9 @@ def test_broken_require_is_reported_and_nearest_valid_case_runs(name, tmp_path):
     ours, fine = run_ours(tmp_path, [(case.tosa, case.inputs) for case in (broken, kept)])
     # The verifier already rejects constants that break a REQUIRE.
     assert (ours.stage == 4 and "element" in ours.message) or (ours.stage == 2 and "rule RESCALE" in ours.message), (
-        ours.refused or "we run it"
+        ours.rejected or "we run it"
     )
-    assert not fine.refused, fine.refused
+    assert not fine.rejected, fine.rejected
     code, _ = reference_code(broken)
     assert code == (0 if name.startswith(UNCHECKED) else DIES.get(name, UNPREDICTABLE)), (
         f"the reference model ends with {code}"
@@ -374,9 +374,9 @@ def test_broken_require_is_reported_and_nearest_valid_case_runs(name, tmp_path):
 
 
 @pytest.mark.parametrize("shape", [[0], [2, 0], [0, 3, 1]], ids=str)
-def test_tensors_without_elements_are_refused(shape, tmp_path):
+def test_tensors_without_elements_are_rejected(shape, tmp_path):
     """Only shapes may be empty: RESHAPE to rank 0 has an empty shape operand (random graphs include it)."""
     case = built(ts.Op.IDENTITY, "Identity", [(D.INT8, np.zeros(shape))], [(D.INT8, shape)])
     (ours,) = run_ours(tmp_path, [(case.tosa, case.inputs)])
-    assert ours.stage == 2, ours.refused
+    assert ours.stage == 2, ours.rejected
     assert reference_code(case)[0] != 0

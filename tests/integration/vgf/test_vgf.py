@@ -126,15 +126,15 @@ def test_both_files_compute_the_same_bits_as_the_tosa(converted, run_carina, tmp
     count = len(converted)
     for index, (sample, _, _) in enumerate(converted):
         wanted, ours, theirs = outcomes[index], outcomes[count + index], outcomes[2 * count + index]
-        assert not wanted.refused, f"{sample.seed}: {wanted.refused}"
+        assert not wanted.rejected, f"{sample.seed}: {wanted.rejected}"
         for name, got in (("ours", ours), ("model-converter's", theirs)):
-            assert not got.refused, f"{sample.seed}: {name}: {got.refused}"
+            assert not got.rejected, f"{sample.seed}: {name}: {got.rejected}"
             assert set(got.values.values()) == set(wanted.values.values()), (
                 f"{sample.seed}: {name} computes something else"
             )
 
 
-def test_control_flow_is_refused_with_the_reason(samples, run_carina, tmp_path):
+def test_control_flow_is_rejected_with_the_reason(samples, run_carina, tmp_path):
     flows = [sample for sample in samples if has_control_flow(sample)]
     assert flows
     for sample in flows[:5]:

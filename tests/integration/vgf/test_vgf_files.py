@@ -70,7 +70,7 @@ def with_shader(entry_point, code):
     return out.getvalue()
 
 
-def test_compute_shaders_are_shown_and_refused_by_name(digits, run_carina, tmp_path):
+def test_compute_shaders_are_shown_and_rejected_by_name(digits, run_carina, tmp_path):
     container = canonical(digits.read_bytes()).container
     file = tmp_path / "shader.vgf"
     file.write_bytes(with_shader(container.modules.getModuleEntryPoint(0), list(container.words())))
@@ -83,6 +83,6 @@ def test_compute_shaders_are_shown_and_refused_by_name(digits, run_carina, tmp_p
         ["interpret", file],
         ["compile", file, "--target", "vgf", "-o", tmp_path / "m.pte"],
     ):
-        refused = run_carina(command, expect=1).stderr
-        assert "compute_segment_0" in refused and "sharpen_main" in refused
+        rejected = run_carina(command, expect=1).stderr
+        assert "compute_segment_0" in rejected and "sharpen_main" in rejected
     assert not (tmp_path / "out.tosa").exists() and not (tmp_path / "m.pte").exists()

@@ -106,9 +106,9 @@ TEST(Api, wrong_inputs_are_diagnostics) {
               AllOf(HasSubstr("[1,2]"), HasSubstr("[1,3]")));
   TargetNames unknown = kTarget;
   unknown.accelerator = "ethos-u55-129";
-  const auto refused = compile(imported(pt2::small_model()), unknown);
-  EXPECT_EQ(refused.error()[0].fault, Fault::kUsage);
-  EXPECT_THAT(to_string(refused.error()), AllOf(HasSubstr("ethos-u55-256"), HasSubstr("ethos-u65-512")));
+  const auto rejected = compile(imported(pt2::small_model()), unknown);
+  EXPECT_EQ(rejected.error()[0].fault, Fault::kUsage);
+  EXPECT_THAT(to_string(rejected.error()), AllOf(HasSubstr("ethos-u55-256"), HasSubstr("ethos-u65-512")));
   const std::vector<std::byte> junk(100);
   EXPECT_FALSE(compile_delegate(junk, kTarget).has_value());
   EXPECT_FALSE(run(Buffer::copy_of(junk), {}).has_value());

@@ -38,7 +38,7 @@ TEST(Board, slower_memory_costs_cycles) {
   EXPECT_GT(cycles(slow), cycles(fast));
 }
 
-TEST(Board, arena_in_flash_is_refused) {
+TEST(Board, arena_in_flash_is_rejected) {
   for (const auto kind : {targets::SecondMemory::kDram, targets::SecondMemory::kOnChipFlash}) {
     for (const BoardPort arena : {BoardPort::kSram, BoardPort::kSecond}) {
       const Board board{.second_kind = kind, .arena = arena, .fast_memory_bytes = 65536};

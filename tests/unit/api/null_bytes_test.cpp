@@ -14,7 +14,7 @@ Buffer null_buffer() {
   return Buffer(nullptr, kNull);
 }
 
-TEST(NullBytes, files_are_refused) {
+TEST(NullBytes, files_are_rejected) {
   EXPECT_FALSE(import_pt2(null_buffer(), "m.pt2").has_value());
   EXPECT_FALSE(explain(null_buffer(), "m.pt2", {}, kTarget).has_value());
   EXPECT_FALSE(compile_delegate(kNull, kTarget).has_value());
@@ -34,7 +34,7 @@ TEST(NullBytes, text_of_a_vela_ini_is_a_usage_error) {
   EXPECT_EQ(program.error().front().fault, Fault::kUsage);
 }
 
-TEST(NullBytes, inputs_and_outputs_are_refused) {
+TEST(NullBytes, inputs_and_outputs_are_rejected) {
   auto session = Session::load(Buffer::copy_of(small_pte()));
   ASSERT_TRUE(session.has_value());
   EXPECT_FALSE(session->run({{.dtype = DType::kFp32, .shape = {1, 2}, .data = null_buffer()}}).has_value());

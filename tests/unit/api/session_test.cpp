@@ -70,9 +70,9 @@ TEST(Session, runs_into_callers_memory) {
   // An output of the wrong size stays unchanged.
   std::array<float, 3> larger{7, 7, 7};
   const std::array<std::span<std::byte>, 1> wrong{std::as_writable_bytes(std::span(larger))};
-  const auto refused = session.run_into(inputs, wrong);
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_THAT(to_string(refused.error()), HasSubstr("expected 8 bytes"));
+  const auto rejected = session.run_into(inputs, wrong);
+  ASSERT_FALSE(rejected.has_value());
+  EXPECT_THAT(to_string(rejected.error()), HasSubstr("expected 8 bytes"));
   EXPECT_EQ(larger, (std::array<float, 3>{7, 7, 7}));
   EXPECT_FALSE(session.run_into({}, outputs).has_value());
   EXPECT_FALSE(session.run_into(inputs, {}).has_value());
@@ -184,10 +184,10 @@ TEST(TosaInterpreter, wrong_arguments_are_errors) {
   auto interpreter = TosaInterpreter::load(tosa);
   ASSERT_TRUE(interpreter.has_value());
   const Sample short_data{{.dtype = DType::kInt8, .shape = {1, 2}, .data = Buffer::copy_of(std::vector<std::byte>(1))}};
-  const auto refused = interpreter->run(short_data);
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_THAT(to_string(refused.error()), HasSubstr("expected 2 bytes, got 1 bytes"));
-  EXPECT_EQ(refused.error()[0].fault, Fault::kInput);
+  const auto rejected = interpreter->run(short_data);
+  ASSERT_FALSE(rejected.has_value());
+  EXPECT_THAT(to_string(rejected.error()), HasSubstr("expected 2 bytes, got 1 bytes"));
+  EXPECT_EQ(rejected.error()[0].fault, Fault::kInput);
 }
 
 }  // namespace

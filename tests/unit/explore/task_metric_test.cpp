@@ -60,16 +60,16 @@ TEST(TaskMetric, errors_of_numbers) {
   EXPECT_DOUBLE_EQ(value("psnr", output, found, 3), 10 * std::log10(2.0));
 }
 
-TEST(TaskMetric, unfit_labels_are_refused) {
+TEST(TaskMetric, unfit_labels_are_rejected) {
   const std::vector<double> scores(6);
-  const auto refused = [&](std::string_view name, const Tensor& label) {
+  const auto rejected = [&](std::string_view name, const Tensor& label) {
     const auto result = TaskMetric::create(name, {1, 2, 1, 3})->sums_of(scores, label, "data.npz");
     return result ? "" : to_string(result.error());
   };
-  EXPECT_THAT(refused("iou", labels({2, 2}, {0, 0, 0, 0})), HasSubstr("a class per place"));
-  EXPECT_THAT(refused("pixel", labels({1, 3}, {0, 2, 0})), HasSubstr("classes from 0 to 1"));
-  EXPECT_THAT(refused("top1", labels({}, {6})), HasSubstr("one class per sample"));
-  EXPECT_THAT(refused("rmse", labels({2}, {0, 0})), HasSubstr("6 numbers per sample"));
+  EXPECT_THAT(rejected("iou", labels({2, 2}, {0, 0, 0, 0})), HasSubstr("a class per place"));
+  EXPECT_THAT(rejected("pixel", labels({1, 3}, {0, 2, 0})), HasSubstr("classes from 0 to 1"));
+  EXPECT_THAT(rejected("top1", labels({}, {6})), HasSubstr("one class per sample"));
+  EXPECT_THAT(rejected("rmse", labels({2}, {0, 0})), HasSubstr("6 numbers per sample"));
   EXPECT_THAT(to_string(TaskMetric::create("f1", {1, 2}).error()), HasSubstr("top1, top5, pixel"));
 }
 

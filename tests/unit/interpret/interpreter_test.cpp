@@ -35,9 +35,9 @@ TEST(Arena, values_with_disjoint_live_ranges_share_memory) {
 TEST(Budget, graph_above_budget_is_an_error) {
   Options options;
   options.memory_budget_bytes = 4096;
-  const auto refused = Interpreter::create(chain(4), options);
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(to_string(refused.error()), HasSubstr("memory budget"));
+  const auto rejected = Interpreter::create(chain(4), options);
+  ASSERT_FALSE(rejected);
+  EXPECT_THAT(to_string(rejected.error()), HasSubstr("memory budget"));
 }
 
 TEST(Budget, huge_shape_is_an_error_without_allocation) {
@@ -45,9 +45,9 @@ TEST(Budget, huge_shape_is_an_error_without_allocation) {
   const ir::ValueId x = b.input("x", kInt8, {1});
   const Shape huge{int64_t{1} << 40};
   b.output(b.add(TosaOp::TILE, {x, b.constant(testing::shape_of({int64_t{1} << 40}))}, kInt8, huge));
-  const auto refused = Interpreter::create(b.module, {});
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(to_string(refused.error()), HasSubstr("memory budget"));
+  const auto rejected = Interpreter::create(b.module, {});
+  ASSERT_FALSE(rejected);
+  EXPECT_THAT(to_string(rejected.error()), HasSubstr("memory budget"));
 }
 
 TEST(Observer, values_are_observed_before_they_are_overwritten) {
@@ -67,9 +67,9 @@ TEST(Inputs, wrong_inputs_are_errors) {
   auto interpreter = Interpreter::create(chain(1), {});
   ASSERT_TRUE(interpreter);
   EXPECT_FALSE(interpreter->run({}));
-  const auto refused = interpreter->run(std::vector{i32({2}, {1, 2})});
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(to_string(refused.error()), HasSubstr("expected i32 [1024], got i32 [2]"));
+  const auto rejected = interpreter->run(std::vector{i32({2}, {1, 2})});
+  ASSERT_FALSE(rejected);
+  EXPECT_THAT(to_string(rejected.error()), HasSubstr("expected i32 [1024], got i32 [2]"));
 }
 
 TEST(Reshape, bytes_are_shared_with_input_and_outputs_may_repeat) {
@@ -144,9 +144,9 @@ TEST(CondIf, recursive_graph_is_an_error) {
   const ir::ValueId condition = b.input("c", kBool, {1});
   b.output(b.add(TosaOp::COND_IF, {condition, condition}, kBool, {1},
                  {{"then_graph", std::string("main")}, {"else_graph", std::string("main")}}));
-  const auto refused = Interpreter::create(b.module, {});
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(to_string(refused.error()), HasSubstr("runs itself"));
+  const auto rejected = Interpreter::create(b.module, {});
+  ASSERT_FALSE(rejected);
+  EXPECT_THAT(to_string(rejected.error()), HasSubstr("runs itself"));
 }
 
 TEST(Variable, value_persists_between_runs) {

@@ -19,14 +19,14 @@ Target npu(const LoweringTarget& numbers) {
 }
 
 // The rejection of the graph's last node.
-std::optional<ir::Refusal> refusal(const std::string& text, const Target& target = npu(kU55Lowering)) {
+std::optional<ir::Rejection> rejection(const std::string& text, const Target& target = npu(kU55Lowering)) {
   auto module = ir::parse("graph @main {\n" + text + "}\n", "text");
   EXPECT_TRUE(module.has_value()) << (module ? "" : to_string(module.error()));
-  return module ? refusals_of(module->main(), target).back() : std::nullopt;
+  return module ? rejections_of(module->main(), target).back() : std::nullopt;
 }
 
 std::string rule(const std::string& text, const Target& target = npu(kU55Lowering)) {
-  const auto found = refusal(text, target);
+  const auto found = rejection(text, target);
   return found ? found->rule : "";
 }
 
@@ -39,7 +39,7 @@ std::string pool(const std::string& kernel, const std::string& stride) {
 }
 
 TEST(Legality, broken_limit_is_named) {
-  const auto found = refusal(pool("[300, 1]", "[1, 1]"));
+  const auto found = rejection(pool("[300, 1]", "[1, 1]"));
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->rule, "window.height");
   EXPECT_EQ(found->node, ir::NodeId(0));
@@ -86,12 +86,12 @@ TEST(Legality, limits_follow_the_target) {
 }
 
 TEST(Legality, float_model_and_float_value_have_advice) {
-  const auto whole = refusal("  input %x: fp32[2]\n  %y: fp32[2] = aten.relu.default(%x)\n  output %y\n");
+  const auto whole = rejection("  input %x: fp32[2]\n  %y: fp32[2] = aten.relu.default(%x)\n  output %y\n");
   ASSERT_TRUE(whole.has_value());
   EXPECT_EQ(whole->rule, "types.not-quantized");
   EXPECT_THAT(whole->hint, HasSubstr("--calibrate"));
   const auto one =
-      refusal(std::string("  input %x: fp32[2]") + kQ + "\n  %y: fp32[2] = aten.exp.default(%x)\n  output %y\n");
+      rejection(std::string("  input %x: fp32[2]") + kQ + "\n  %y: fp32[2] = aten.exp.default(%x)\n  output %y\n");
   ASSERT_TRUE(one.has_value());
   EXPECT_THAT(one->hint, HasSubstr("annotate"));
 }
@@ -121,9 +121,9 @@ TEST(Legality, long_recurrences_report_their_length) {
 
 TEST(Legality, rejected_operator_has_reason) {
   const auto found =
-      refusal(std::string("  input %x: fp32[2]") + kQ + "\n  %y: fp32[2]" + kQ +
-              " = aten.rand_like.default(%x) {dtype = none, layout = none, device = none, pin_memory = none, "
-              "memory_format = none}\n  output %y\n");
+      rejection(std::string("  input %x: fp32[2]") + kQ + "\n  %y: fp32[2]" + kQ +
+                " = aten.rand_like.default(%x) {dtype = none, layout = none, device = none, pin_memory = none, "
+                "memory_format = none}\n  output %y\n");
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->rule, "op.unknown");
   EXPECT_EQ(found->hint, traits_of(AtenOp::rand_like_default).lowering.text);

@@ -84,18 +84,18 @@ TEST(Prepare, passes_are_listed) {
   ir::Graph graph;
   ir::PassOptions options;
   options.stop_after = "no-such-pass";
-  const auto refused = normalize::prepare(graph, options, Log{});
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_NE(refused.error()[0].expected.find("fold-batch-norm"), std::string::npos);
+  const auto rejected = normalize::prepare(graph, options, Log{});
+  ASSERT_FALSE(rejected.has_value());
+  EXPECT_NE(rejected.error()[0].expected.find("fold-batch-norm"), std::string::npos);
   EXPECT_EQ(normalize::prepare_pipeline().front().name, "fold-sources");
 }
 
 TEST(Prepare, skipping_a_required_pass_is_an_error) {
   ir::Graph graph;
-  const auto refused = normalize::prepare(graph, ir::PassOptions{.disabled = {"canonicalize"}}, Log{});
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error()[0].fault, Fault::kUsage);
-  EXPECT_NE(refused.error()[0].what.find("one-spelling"), std::string::npos) << refused.error()[0].what;
+  const auto rejected = normalize::prepare(graph, ir::PassOptions{.disabled = {"canonicalize"}}, Log{});
+  ASSERT_FALSE(rejected.has_value());
+  EXPECT_EQ(rejected.error()[0].fault, Fault::kUsage);
+  EXPECT_NE(rejected.error()[0].what.find("one-spelling"), std::string::npos) << rejected.error()[0].what;
   EXPECT_TRUE(normalize::prepare(graph, ir::PassOptions{.disabled = {"fold-decomposed-constants"}}, Log{}).has_value());
 }
 
@@ -182,9 +182,9 @@ TEST(ToTosa, errors_name_the_node) {
 )",
                           "text");
   ASSERT_TRUE(module.has_value()) << to_string(module.error());
-  const auto refused = to_tosa(module->main(), {}, Log{});
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error()[0].node, 1U);
+  const auto rejected = to_tosa(module->main(), {}, Log{});
+  ASSERT_FALSE(rejected.has_value());
+  EXPECT_EQ(rejected.error()[0].node, 1U);
 }
 
 TEST(HasLowering, missing_lowering_is_reported) {

@@ -100,7 +100,7 @@ TEST(WrittenRegions, weights_in_region_are_written) {
 
 TEST(VelaRaw, missing_and_damaged_entries_are_named) {
   std::map<std::string, Tensor> arrays = read_npz(Buffer::copy_of(*write_vela_raw(small_network())), "x")->arrays;
-  const auto refused = [](const std::map<std::string, Tensor>& content, const std::string& part) {
+  const auto rejected = [](const std::map<std::string, Tensor>& content, const std::string& part) {
     const auto read = read_vela_raw(Buffer::copy_of(*npz_bytes(content)), "test.npz");
     ASSERT_FALSE(read);
     EXPECT_NE(to_string(read.error()).find(part), std::string::npos) << to_string(read.error());
@@ -108,21 +108,21 @@ TEST(VelaRaw, missing_and_damaged_entries_are_named) {
   for (const char* name : {"cmd_data", "weight_data", "input_shape", "output_offset"}) {
     auto content = arrays;
     content.erase(name);
-    refused(content, name);
+    rejected(content, name);
   }
   const int64_t minus[] = {-1, -1};
   auto content = arrays;
   content["input_offset"] = Tensor::of<int64_t>(DType::kInt64, {2}, minus);
-  refused(content, "input_offset");
+  rejected(content, "input_offset");
   content = arrays;
   content["input_region"] = Tensor::of<int64_t>(DType::kInt64, {1}, std::span(minus).first(1));
-  refused(content, "one number per tensor");
+  rejected(content, "one number per tensor");
   content = arrays;
   content["scratch_size"] = Tensor::of<int64_t>(DType::kInt64, {}, std::span(minus).first(1));
-  refused(content, "scratch_size");
+  rejected(content, "scratch_size");
   content = arrays;
   content["input_shape"] = Tensor::of<int64_t>(DType::kInt64, {2}, minus);
-  refused(content, "not a table of shapes");
+  rejected(content, "not a table of shapes");
 }
 
 TEST(VelaRaw, golden_streams_of_older_versions_are_read) {
@@ -190,7 +190,7 @@ TEST(Sha256, examples_equal_published_ones) {
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
-void expect_refused(const std::vector<std::byte>& blob, const std::string& part) {
+void expect_rejected(const std::vector<std::byte>& blob, const std::string& part) {
   const auto read = read_delegate_blob(Buffer::copy_of(blob), "test");
   ASSERT_FALSE(read) << part;
   EXPECT_NE(to_string(read.error()).find(part), std::string::npos) << to_string(read.error());
@@ -202,43 +202,43 @@ void put_u32(std::vector<std::byte>& blob, size_t at, uint32_t value) {
 
 TEST(DelegateBlob, damaged_blobs_are_errors) {
   const std::vector<std::byte> good = write_delegate_blob(small_network())->bytes;
-  expect_refused({}, "size is impossible");
-  expect_refused({good.begin(), good.end() - 32}, "its last block is missing");
-  expect_refused({good.begin(), good.end() - 16}, "cut off inside a block header");
-  expect_refused({good.begin(), good.end() - 1}, "size is impossible");
+  expect_rejected({}, "size is impossible");
+  expect_rejected({good.begin(), good.end() - 32}, "its last block is missing");
+  expect_rejected({good.begin(), good.end() - 16}, "cut off inside a block header");
+  expect_rejected({good.begin(), good.end() - 1}, "size is impossible");
   std::vector<std::byte> blob = good;
   blob[0] = std::byte{'V'};
-  expect_refused(blob, "vela_bin_stream");
+  expect_rejected(blob, "vela_bin_stream");
   blob = good;
   blob[33] = std::byte{'x'};  // damages the name "cxd_data"
-  expect_refused(blob, "unknown block");
+  expect_rejected(blob, "unknown block");
   blob = good;
   put_u32(blob, 32 + 16, 0xFFFFFFFF);
-  expect_refused(blob, "longer than the blob");
+  expect_rejected(blob, "longer than the blob");
   blob = good;
   blob[64] = std::byte{'X'};  // damages the magic "COP1"
-  expect_refused(blob, "no driver payload");
+  expect_rejected(blob, "no driver payload");
   blob = good;
   blob[32 + 20] = std::byte{1};  // marks the block as external, without a key
-  expect_refused(blob, "wrong length");
+  expect_rejected(blob, "wrong length");
   blob = good;
   blob.insert(blob.end(), 32, std::byte{0});
-  expect_refused(blob, "bytes after the last block");
+  expect_rejected(blob, "bytes after the last block");
   blob = good;
   blob.insert(blob.end() - 32, good.begin() + 32, good.begin() + 32 + 32 + 48);  // cmd_data occurs twice
-  expect_refused(blob, "a second block");
+  expect_rejected(blob, "a second block");
   const auto inputs =
       static_cast<size_t>(std::search(good.begin(), good.end(), reinterpret_cast<const std::byte*>("inputs"),
                                       reinterpret_cast<const std::byte*>("inputs") + 6) -
                           good.begin());
   blob = good;
   put_u32(blob, inputs + 32, 0x40000001);
-  expect_refused(blob, "number of tensors");
+  expect_rejected(blob, "number of tensors");
   put_u32(blob, inputs + 32, 0xFFFFFFFF);
-  expect_refused(blob, "number of tensors");
+  expect_rejected(blob, "number of tensors");
   blob = good;
   put_u32(blob, inputs + 32 + 4 + 28, 0xFFFFFFFF);  // the offset of the first input
-  expect_refused(blob, "impossible shape");
+  expect_rejected(blob, "impossible shape");
 }
 
 TEST(DelegateBlob, misaligned_blob_is_an_error_as_on_device) {

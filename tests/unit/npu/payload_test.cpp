@@ -62,28 +62,29 @@ TEST(Payload, cop2_is_parsed) {
 }
 
 TEST(Payload, damaged_payloads_are_errors) {
-  const auto refused = [](std::vector<uint32_t> words, const std::string& part) {
+  const auto rejected = [](std::vector<uint32_t> words, const std::string& part) {
     const auto parsed = parse_payload(bytes_of(words), "test");
     ASSERT_FALSE(parsed);
     EXPECT_NE(to_string(parsed.error()).find(part), std::string::npos) << to_string(parsed.error());
   };
-  refused({}, "size is impossible");
-  refused({0x30504F43, 5}, "not an Ethos-U driver payload");
-  refused({0x31504F43, 5}, "no optimizer configuration");
-  refused({0x31504F43, 0x00100001, 0x1807}, "cut off");
-  refused({0x31504F43, 0x00100001, 0x1807, 0x10066001}, "no command stream");
-  refused({0x31504F43, 0x00100001, 0x1807, 0x10066001, 5, 5, 5, 0xFFFFFF02, 0}, "longer than the payload");
-  refused({0x31504F43, 0x00100001, 0x1807, 0x10066001, 5, 5, 5, 0x00000002, 0}, "or empty");
-  refused({0x31504F43, 0x00100001, 0x1807, 0x10066001, 0x00010002, 0}, "not aligned");
-  refused({0x31504F43, 0x00100001, 0x1807, 0x10066001, 9}, "unknown driver action");
-  refused({0x32504F43, 1, 52, 0, 1, 44}, "cut off");
-  refused({0x32504F43, 1, 53, 0, 1, 44, 0x24, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0},
-          "size in the COP2 header");
-  refused(
+  rejected({}, "size is impossible");
+  rejected({0x30504F43, 5}, "not an Ethos-U driver payload");
+  rejected({0x31504F43, 5}, "no optimizer configuration");
+  rejected({0x31504F43, 0x00100001, 0x1807}, "cut off");
+  rejected({0x31504F43, 0x00100001, 0x1807, 0x10066001}, "no command stream");
+  rejected({0x31504F43, 0x00100001, 0x1807, 0x10066001, 5, 5, 5, 0xFFFFFF02, 0}, "longer than the payload");
+  rejected({0x31504F43, 0x00100001, 0x1807, 0x10066001, 5, 5, 5, 0x00000002, 0}, "or empty");
+  rejected({0x31504F43, 0x00100001, 0x1807, 0x10066001, 0x00010002, 0}, "not aligned");
+  rejected({0x31504F43, 0x00100001, 0x1807, 0x10066001, 9}, "unknown driver action");
+  rejected({0x32504F43, 1, 52, 0, 1, 44}, "cut off");
+  rejected({0x32504F43, 1, 53, 0, 1, 44, 0x24, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0},
+           "size in the COP2 header");
+  rejected(
       {0x32504F43, 1, 52, 0, 1, 0xFFFFFFF0, 0x24, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0},
       "do not fit");
-  refused({0x32504F43, 1, 52, 0, 1, 44, 0xFFFFFFFF, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0},
-          "do not fit");
+  rejected(
+      {0x32504F43, 1, 52, 0, 1, 44, 0xFFFFFFFF, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0},
+      "do not fit");
 }
 
 TEST(Payload, same_stream_equals_bytes_of_vela) {

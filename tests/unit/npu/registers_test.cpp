@@ -123,19 +123,19 @@ TEST(Stream, branches_can_be_patched_and_followed) {
   EXPECT_FALSE(reader.seek(16));
 }
 
-void expect_refused(Product product, std::vector<uint32_t> words, const std::string& part) {
+void expect_rejected(Product product, std::vector<uint32_t> words, const std::string& part) {
   const auto commands = read_stream(product, words, "test");
   ASSERT_FALSE(commands);
   EXPECT_NE(to_string(commands.error()).find(part), std::string::npos) << to_string(commands.error());
 }
 
 TEST(Stream, damaged_words_are_errors_with_position) {
-  expect_refused(Product::kU55, {0x00000010, 0x000001FF}, "byte 0x4");  // no such register
-  expect_refused(Product::kU55, {0x0000012E}, "no such command");       // only U85 has WEIGHT_FORMAT
-  expect_refused(Product::kU85, {0x0000010D}, "no such command");       // U85 does not have IFM_IB_END
-  expect_refused(Product::kU85, {0x00004020}, "ends inside a command");
-  expect_refused(Product::kU85, {0x00008010}, "reserved bits");
-  expect_refused(Product::kU85, {0x00000410}, "reserved bits");
+  expect_rejected(Product::kU55, {0x00000010, 0x000001FF}, "byte 0x4");  // no such register
+  expect_rejected(Product::kU55, {0x0000012E}, "no such command");       // only U85 has WEIGHT_FORMAT
+  expect_rejected(Product::kU85, {0x0000010D}, "no such command");       // U85 does not have IFM_IB_END
+  expect_rejected(Product::kU85, {0x00004020}, "ends inside a command");
+  expect_rejected(Product::kU85, {0x00008010}, "reserved bits");
+  expect_rejected(Product::kU85, {0x00000410}, "reserved bits");
   EXPECT_TRUE(read_stream(Product::kU85, {}, "test")->empty());
 }
 

@@ -62,9 +62,9 @@ class Builder {
   }
 };
 
-std::vector<std::optional<ir::Refusal>> legal(const Graph& annotated) {
-  return lower::refusals_of(annotated,
-                            {.name = "ethos-u55", .limits = kU55Lowering.limits, .idioms = kU55Lowering.idioms});
+std::vector<std::optional<ir::Rejection>> legal(const Graph& annotated) {
+  return lower::rejections_of(annotated,
+                              {.name = "ethos-u55", .limits = kU55Lowering.limits, .idioms = kU55Lowering.idioms});
 }
 
 Partitioned partitioned(const Graph& graph, const PartitionOptions& options = {}) {
@@ -279,9 +279,9 @@ TEST(Partition, filtered_nodes_stay_on_cpu) {
   b.graph.outputs = {b.add("last", b.add("first", x, x), x)};
   PartitionOptions options;
   options.delegate_all = true;
-  options.keep = [](const ir::Node& node) -> std::optional<ir::Refusal> {
+  options.keep = [](const ir::Node& node) -> std::optional<ir::Rejection> {
     if (node.name != "first") return std::nullopt;
-    return ir::Refusal{.rule = "user.module", .reason = "kept", .hint = {}};
+    return ir::Rejection{.rule = "user.module", .reason = "kept", .hint = {}};
   };
   const Partitioned result = partitioned(b.graph, options);
   EXPECT_EQ(result.decisions[0].rule, "user.module");
@@ -300,10 +300,10 @@ TEST(Partition, chosen_nodes_stay_on_cpu) {
   EXPECT_TRUE(partitioned(b.graph, options).delegates.empty());
   options = {};
   options.cpu_nodes = {"nothing"};
-  const auto refused = partition(b.graph, legal, options, Log{});
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error()[0].fault, Fault::kUsage);
-  EXPECT_THAT(refused.error()[0].hint, HasSubstr("first, last"));
+  const auto rejected = partition(b.graph, legal, options, Log{});
+  ASSERT_FALSE(rejected.has_value());
+  EXPECT_EQ(rejected.error()[0].fault, Fault::kUsage);
+  EXPECT_THAT(rejected.error()[0].hint, HasSubstr("first, last"));
 }
 
 // The convolution takes the parameters of the quantize node behind its relu.
@@ -359,7 +359,7 @@ TEST(Partition, nodes_rejected_later_stay_on_cpu) {
   const ValueId x = b.input();
   b.graph.outputs = {b.add("same", b.add("same", x, x), x)};
   PartitionOptions options;
-  options.refused = {{.node = ir::NodeId(1), .rule = "npu", .reason = "too long", .hint = "cut it"}};
+  options.rejected = {{.node = ir::NodeId(1), .rule = "npu", .reason = "too long", .hint = "cut it"}};
   const Partitioned result = partitioned(b.graph, options);
   EXPECT_TRUE(result.decisions[0].runs_on_npu);
   EXPECT_FALSE(result.decisions[1].runs_on_npu);

@@ -95,9 +95,9 @@ TEST(Cascades, split_step_reads_one_slice) {
 }
 
 TEST(Cascades, memory_shortage_lists_alternatives_with_sizes) {
-  const auto refused = compile(wide_middle(), target(), {{.arena_budget_bytes = 4096}}, {});
-  ASSERT_FALSE(refused.has_value());
-  const std::string message = to_string(refused.error());
+  const auto rejected = compile(wide_middle(), target(), {{.arena_budget_bytes = 4096}}, {});
+  ASSERT_FALSE(rejected.has_value());
+  const std::string message = to_string(rejected.error());
   EXPECT_THAT(message, HasSubstr("does not fit the NPU's memory by"));
   EXPECT_THAT(message, HasSubstr("the most memory is in use in "));
   EXPECT_THAT(message, HasSubstr("without stripes of rows it would take"));

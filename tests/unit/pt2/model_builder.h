@@ -122,7 +122,7 @@ struct ModelBuilder {
     return read_pt2(Buffer::copy_of(archive()), "m.pt2", log);
   }
   // The messages if the model is rejected, otherwise "accepted".
-  [[nodiscard]] std::string refusal() const {
+  [[nodiscard]] std::string rejection() const {
     const Result<ir::Graph> graph_read = read();
     return graph_read ? "accepted" : to_string(graph_read.error());
   }

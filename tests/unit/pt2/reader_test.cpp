@@ -90,7 +90,7 @@ TEST(Reader, loop_rounds_are_unrolled_in_order) {
 }
 
 TEST(Reader, loops_without_round_count_are_errors) {
-  EXPECT_THAT(doubling_model().refusal(), HasSubstr("--loop-rounds"));
+  EXPECT_THAT(doubling_model().rejection(), HasSubstr("--loop-rounds"));
 }
 
 // scan over x [2,3]: the state is state + x[n], and the result of each step is twice that.
@@ -130,8 +130,8 @@ TEST(Reader, scans_are_unrolled_in_order) {
 }
 
 TEST(Reader, long_scans_are_errors) {
-  EXPECT_THAT(summing_model({1 << 20, 3}).refusal(), HasSubstr("at most 16384 elements"));
-  EXPECT_THAT(summing_model({}).refusal(), HasSubstr("different lengths, or none"));
+  EXPECT_THAT(summing_model({1 << 20, 3}).rejection(), HasSubstr("at most 16384 elements"));
+  EXPECT_THAT(summing_model({}).rejection(), HasSubstr("different lengths, or none"));
 }
 
 TEST(Reader, edge_arguments_are_positional) {

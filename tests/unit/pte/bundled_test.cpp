@@ -55,13 +55,13 @@ TEST(Bundled, truncated_file_is_an_error) {
 
 TEST(Bundled, changed_byte_is_read_or_an_error) {
   const auto written = write_bundled_program(small_bundle()).value();
-  size_t refused = 0;
+  size_t rejected = 0;
   for (size_t i = 0; i < written.size(); ++i) {
     std::vector<std::byte> changed = written;
     changed[i] = ~changed[i];
-    refused += read_bundled_program(Buffer::copy_of(changed), "test").has_value() ? 0 : 1;
+    rejected += read_bundled_program(Buffer::copy_of(changed), "test").has_value() ? 0 : 1;
   }
-  EXPECT_GT(refused, 50U);  // identifier, version, offsets, sizes
+  EXPECT_GT(rejected, 50U);  // identifier, version, offsets, sizes
 }
 
 TEST(EtDump, record_is_size_prefixed) {

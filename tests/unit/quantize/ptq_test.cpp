@@ -394,17 +394,17 @@ TEST(Ptq, fixed_domains_are_not_exceeded) {
 }
 
 TEST(Ptq, wrong_samples_are_named) {
-  const auto refusal = [](const Samples& samples) {
+  const auto rejection = [](const Samples& samples) {
     GraphBuilder b;
     b.graph.outputs = {b.relu("y", b.input("x", {2}))};
     const auto done = quantize(b.graph, samples, {}, {});
     return done ? "accepted" : to_string(done.error());
   };
-  EXPECT_THAT(refusal({}), HasSubstr("there is no sample"));
-  EXPECT_THAT(refusal({{}}), HasSubstr("calibration sample 0: wrong number of inputs: expected 1, got 0"));
-  EXPECT_THAT(refusal({{floats({2}, {1, 2})}, {floats({3}, {1, 2, 3})}}),
+  EXPECT_THAT(rejection({}), HasSubstr("there is no sample"));
+  EXPECT_THAT(rejection({{}}), HasSubstr("calibration sample 0: wrong number of inputs: expected 1, got 0"));
+  EXPECT_THAT(rejection({{floats({2}, {1, 2})}, {floats({3}, {1, 2, 3})}}),
               HasSubstr("calibration sample 1: input x does not fit: expected fp32 [2], got fp32 [3]"));
-  EXPECT_THAT(refusal({{floats({2}, {1, std::nanf("")})}}), HasSubstr("not numbers"));
+  EXPECT_THAT(rejection({{floats({2}, {1, std::nanf("")})}}), HasSubstr("not numbers"));
 }
 
 TEST(Ptq, integer_model_is_unchanged) {
@@ -483,11 +483,11 @@ TEST(Scheme, contradictions_are_all_reported) {
   options.scheme.overrides = {{.of = Override::Of::kNode, .name = "conv", .scheme = {}},
                               {.of = Override::Of::kInputs, .name = {}, .scheme = {}}};
   const std::vector<std::vector<Tensor>> samples{{floats({2}, {-1, 3})}};
-  const auto refused = quantize(b.graph, samples, options, {});
-  ASSERT_FALSE(refused);
-  ASSERT_EQ(refused.error().size(), 3U);
-  EXPECT_THAT(to_string(refused.error()), AllOf(HasSubstr("without zero points"), HasSubstr("the node conv"),
-                                                HasSubstr("inputs cannot be left float")));
+  const auto rejected = quantize(b.graph, samples, options, {});
+  ASSERT_FALSE(rejected);
+  ASSERT_EQ(rejected.error().size(), 3U);
+  EXPECT_THAT(to_string(rejected.error()), AllOf(HasSubstr("without zero points"), HasSubstr("the node conv"),
+                                                 HasSubstr("inputs cannot be left float")));
 }
 
 PtqOptions of_words(const std::string& words, const std::vector<std::string>& overrides = {}) {
@@ -617,9 +617,9 @@ TEST(Ptq, half_precision_model_is_one_error) {
   b.graph.outputs = {b.node(AtenOp::neg_default, "y", {x}, {2}, {}, DType::kFp16)};
   const std::vector<std::vector<Tensor>> samples{
       {Tensor::of<uint16_t>(DType::kFp16, {2}, std::vector<uint16_t>{0, 0})}};
-  const auto refused = quantize(b.graph, samples, {}, {});
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(to_string(refused.error()), AllOf(HasSubstr("fp16"), HasSubstr("model.float()")));
+  const auto rejected = quantize(b.graph, samples, {}, {});
+  ASSERT_FALSE(rejected);
+  EXPECT_THAT(to_string(rejected.error()), AllOf(HasSubstr("fp16"), HasSubstr("model.float()")));
 }
 
 }  // namespace

@@ -41,10 +41,10 @@ TEST(RawIo, boundary_integers_keep_their_names) {
 
 TEST(RawIo, wrong_width_is_an_error) {
   GraphBuilder b = quantized_graph(DType::kInt16);
-  const auto refused = make_edges_raw(b.graph, DType::kInt8, {});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().size(), 2U);
-  EXPECT_THAT(to_string(refused.error()), HasSubstr("expected i8, got i16"));
+  const auto rejected = make_edges_raw(b.graph, DType::kInt8, {});
+  ASSERT_FALSE(rejected);
+  EXPECT_EQ(rejected.error().size(), 2U);
+  EXPECT_THAT(to_string(rejected.error()), HasSubstr("expected i8, got i16"));
 }
 
 TEST(RawIo, float_boundaries_are_a_warning) {

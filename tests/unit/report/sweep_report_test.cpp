@@ -32,13 +32,13 @@ results::SweepReport two_rows() {
       .traffic_bytes = {{"Sram read", 5}},
       .bytes_per_cycle = {{"Sram", 8}},
       .layers = {{.name = "conv", .macs = 2000, .cycles = 1000, .traffic_bytes = 5, .bottleneck = "mac"}}};
-  results::SweepRow refused{.quantization = "int8",
-                            .target = "t-2",
-                            .system_config = {},
-                            .memory_mode = "m",
-                            .status = results::SweepStatus::kRefused,
-                            .reason = "no, \"never\""};
-  return {.model = "model.pt2", .rows = {compiled, refused}};
+  results::SweepRow rejected{.quantization = "int8",
+                             .target = "t-2",
+                             .system_config = {},
+                             .memory_mode = "m",
+                             .status = results::SweepStatus::kRejected,
+                             .reason = "no, \"never\""};
+  return {.model = "model.pt2", .rows = {compiled, rejected}};
 }
 
 TEST(SweepReport, json_round_trips) {
@@ -65,7 +65,7 @@ TEST(SweepReport, csv_has_a_line_per_combination) {
       csv,
       HasSubstr(
           "int8,t-1,s,m,compiled,1000,910,1100,1.000000,2000,50.00,77,99,3,1,0,top1,88.5000,90.0000,31.50,no,ab,\n"));
-  EXPECT_THAT(csv, HasSubstr("int8,t-2,,m,refused,0,0,0,0.000000,0,0.00,0,0,0,0,0,,,,,,,\"no, \"\"never\"\"\"\n"));
+  EXPECT_THAT(csv, HasSubstr("int8,t-2,,m,rejected,0,0,0,0.000000,0,0.00,0,0,0,0,0,,,,,,,\"no, \"\"never\"\"\"\n"));
 }
 
 TEST(SweepReport, row_without_interval_is_read) {
@@ -83,7 +83,7 @@ TEST(SweepReport, row_without_interval_is_read) {
 TEST(SweepReport, text_names_rejected_combinations) {
   const std::string text = to_text(two_rows());
   EXPECT_THAT(text, HasSubstr("1 of 2 combinations compiled"));
-  EXPECT_THAT(text, HasSubstr("refused by the target: 1\n"));
+  EXPECT_THAT(text, HasSubstr("rejected by the target: 1\n"));
 }
 
 TEST(SweepReport, text_has_columns_of_data_and_budgets) {
@@ -107,7 +107,7 @@ TEST(SweepReport, one_reason_is_one_line) {
   }
   report.rows.push_back(two_rows().rows.back());
   const std::string text = to_text(report);
-  EXPECT_THAT(text, HasSubstr("refused by the target: 3\n"));
+  EXPECT_THAT(text, HasSubstr("rejected by the target: 3\n"));
   EXPECT_THAT(text, HasSubstr("Dedicated, Dedicated_2  mode Dedicated is not for t-2\n"));
   EXPECT_THAT(text, HasSubstr("no, \"never\"\n"));
 }

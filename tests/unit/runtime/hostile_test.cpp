@@ -113,7 +113,7 @@ TEST(HostileFile, prefixes_are_handled) {
 // Both readers accept or reject the file. Loading and running give a result or an error, but never kInternal.
 TEST(HostileFile, flipped_bits_are_handled) {
   const std::vector<std::byte> whole = bytes_of(small_program().write());
-  size_t refused = 0, failed = 0, ran = 0;
+  size_t rejected = 0, failed = 0, ran = 0;
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::vector<std::byte> damaged = whole;
     damaged[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
@@ -122,7 +122,7 @@ TEST(HostileFile, flipped_bits_are_handled) {
     static_cast<void>(pte::read_program(file, "test"));
     if (const Error loaded = session.load(); loaded != Error::kOk) {
       EXPECT_NE(loaded, Error::kInternal) << "bit " << bit;
-      ++refused;
+      ++rejected;
     } else if (const Error executed = session.method.execute(); executed != Error::kOk) {
       EXPECT_NE(executed, Error::kInternal) << "bit " << bit;
       ++failed;
@@ -130,9 +130,9 @@ TEST(HostileFile, flipped_bits_are_handled) {
       ++ran;
     }
   }
-  EXPECT_GT(refused, whole.size());  // more than one of the eight bits of a byte
-  EXPECT_GT(failed, 0U);             // the kernel detects wrong arguments
-  EXPECT_GT(ran, 0U);                // padding and names have no effect
+  EXPECT_GT(rejected, whole.size());  // more than one of the eight bits of a byte
+  EXPECT_GT(failed, 0U);              // the kernel detects wrong arguments
+  EXPECT_GT(ran, 0U);                 // padding and names have no effect
 }
 
 TEST(HostileFile, damaged_header_is_an_error) {

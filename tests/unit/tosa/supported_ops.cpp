@@ -13,13 +13,21 @@ namespace carina::tosa {
 
 namespace {
 
-constexpr std::string_view kHead = R"(# Supported TOSA operators
-
-This page lists the TOSA operators with their types and the rules of the verifier. A test writes it
-from `facts/tosa_rows.h` (`CARINA_REBASE=1 build/release/bin/tosa_test`), and otherwise compares it.
+constexpr std::string_view kTitle = R"(# Supported TOSA operators
 
 All operators of TOSA 1.0 are read, written, printed, verified and interpreted. Constants (CONST,
 CONST_SHAPE) are properties of values, not nodes (docs/ir.md).
+)";
+
+constexpr std::string_view kSummaryHead = R"(
+`CARINA_REBASE=1 build/release/bin/tosa_test` writes this page from `facts/tosa_rows.h`; otherwise
+the test compares it. `make docs` writes `build/pages/tosa-operators.md`: each operator with its
+operands, attributes, types and number in TOSA 0.80, and each rule of the verifier.
+)";
+
+constexpr std::string_view kHead = R"(
+This page lists the operators with their types and the rules of the verifier. `make docs` writes it
+from `facts/tosa_rows.h`.
 
 - The types are those of the operator's variables, in the order of their names. The features that a
   row of types needs are after `+`.
@@ -116,10 +124,32 @@ std::string rules_table() {
   return out;
 }
 
+// The names of the operators of each group, and how many of them 0.80 has.
+std::string names_table() {
+  std::string out = "\n| group | operators | of them in 0.80 |\n|---|---|--:|\n";
+  for (size_t first = 0; first < std::size(kTosaRows);) {
+    const std::string_view group = kTosaRows[first].group;
+    std::string names;
+    size_t count = 0, old = 0;
+    for (; first < std::size(kTosaRows) && kTosaRows[first].group == group; ++first, ++count) {
+      names += (names.empty() ? "" : ", ") + short_name(name_of(kTosaRows[first].op));
+      old += number_in_0_80(kTosaRows[first].op) ? 1 : 0;
+    }
+    out += fmt::format("| {} | {} | {} of {} |\n", group, names, old, count);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string supported_ops_page() {
-  return std::string(kHead) + operators_table() + rules_table();
+  return std::string(kTitle) + std::string(kHead) + operators_table() + rules_table();
+}
+
+std::string supported_ops_summary() {
+  return std::string(kTitle) + std::string(kSummaryHead) + names_table() +
+         fmt::format("\nThe verifier has {} rules. A message quotes the number of the rule that is broken.\n",
+                     rule_texts().size());
 }
 
 }  // namespace carina::tosa

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,6 +13,8 @@
 
 namespace carina::tosa {
 namespace {
+
+using testing::HasSubstr;
 
 ir::Module parsed(std::string_view text) {
   auto module = ir::parse(text, "text");
@@ -141,12 +144,13 @@ TEST(File, flipped_bits_are_handled) {
 }
 
 TEST(File, inexpressible_values_are_named) {
-  const auto refused = [](std::string_view text) {
+  const auto rejected = [](std::string_view text) {
     const auto bytes = write_tosa(parsed(text));
     return bytes ? std::string("written") : to_string(bytes.error());
   };
-  EXPECT_NE(refused("graph @g {\n  input %x: u8[1]\n  output %x\n}").find("TOSA 1.0 does not have"), std::string::npos);
-  EXPECT_NE(refused("graph @g {\n  input %x: i8[-1]\n  output %x\n}").find("cannot hold"), std::string::npos);
+  EXPECT_NE(rejected("graph @g {\n  input %x: u8[1]\n  output %x\n}").find("TOSA 1.0 does not have"),
+            std::string::npos);
+  EXPECT_NE(rejected("graph @g {\n  input %x: i8[-1]\n  output %x\n}").find("cannot hold"), std::string::npos);
 }
 
 TEST(Variables, file_equals_official_tools) {
@@ -243,13 +247,23 @@ TEST(Rows, attributes_follow_schema) {
 }
 
 // If CARINA_REBASE is set, the test writes the page instead.
-TEST(SupportedOps, page_is_up_to_date) {
+TEST(SupportedOps, summary_is_up_to_date) {
   if (std::getenv("CARINA_REBASE") != nullptr)
-    std::ofstream(CARINA_SOURCE_DIR "/docs/tosa-operators.md") << supported_ops_page();
+    std::ofstream(CARINA_SOURCE_DIR "/docs/tosa-operators.md") << supported_ops_summary();
   std::ifstream file(CARINA_SOURCE_DIR "/docs/tosa-operators.md");
   std::stringstream page;
   page << file.rdbuf();
-  EXPECT_EQ(page.str(), supported_ops_page()) << "run this test with CARINA_REBASE=1";
+  EXPECT_EQ(page.str(), supported_ops_summary()) << "run this test with CARINA_REBASE=1";
+}
+
+// If CARINA_PAGES names a folder, the test writes the page into it (scripts/generated_pages.py).
+TEST(SupportedOps, page_has_every_operator_and_rule) {
+  const std::string page = supported_ops_page();
+  for (const TosaOpRow& row : kTosaRows)
+    EXPECT_THAT(page, HasSubstr("\n| " + std::string(name_of(row.op).substr(5)) + " | " + std::string(row.section)));
+  for (const RuleText& rule : rule_texts()) EXPECT_THAT(page, HasSubstr("\n| " + std::string(rule.id) + " |"));
+  if (const char* folder = std::getenv("CARINA_PAGES"))
+    std::ofstream(std::string(folder) + "/tosa-operators.md") << page;
 }
 
 }  // namespace

@@ -23,9 +23,9 @@ constexpr std::string_view kUsage =
     "  retext  IN.tosa OUT.tosa   read, print, parse, write; the parsed graphs must be identical\n"
     "  print   IN.tosa            the text form on the standard output\n"
     "  assemble IN.txt OUT.tosa   parse the text form and write it, unverified\n"
-    "  verify  IN.tosa...         the verifier; prints a line per refused file, exit code 1 when there is one\n"
+    "  verify  IN.tosa...         the verifier; prints a line per rejected file, exit code 1 when there is one\n"
     "  run     IN.tosa INPUT.npy... -o OUTPUT.npy...\n"
-    "                             verify and interpret; exit code 0 valid, 1 a REQUIRE is broken, 2 refused\n";
+    "                             verify and interpret; exit code 0 valid, 1 a REQUIRE is broken, 2 rejected\n";
 
 Result<carina::ir::Module> read(const std::string& path) {
   CARINA_TRY(const carina::Buffer file, carina::map_file(path));

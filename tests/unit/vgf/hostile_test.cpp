@@ -35,85 +35,88 @@ constexpr size_t header_offset(VgfSection section) {
 
 TEST(VgfHostile, damaged_header_and_sections_are_errors) {
   const Buffer file = written(kConvolutions);
-  EXPECT_THAT(refusal(changed(file, 0, 'W')), HasSubstr("not a VGF file"));
-  EXPECT_THAT(refusal(Buffer()), HasSubstr("not a VGF file"));
-  EXPECT_THAT(refusal(file.slice(0, 100)), HasSubstr("ends in its header"));
-  EXPECT_THAT(refusal(changed(file, kVgfVersionOffset, uint8_t{1})), HasSubstr("got 1.5.0"));
-  EXPECT_THAT(refusal(changed(file, kVgfVersionOffset + 1, uint8_t{6})), HasSubstr("got 0.6.0"));
+  EXPECT_THAT(rejection(changed(file, 0, 'W')), HasSubstr("not a VGF file"));
+  EXPECT_THAT(rejection(Buffer()), HasSubstr("not a VGF file"));
+  EXPECT_THAT(rejection(file.slice(0, 100)), HasSubstr("ends in its header"));
+  EXPECT_THAT(rejection(changed(file, kVgfVersionOffset, uint8_t{1})), HasSubstr("got 1.5.0"));
+  EXPECT_THAT(rejection(changed(file, kVgfVersionOffset + 1, uint8_t{6})), HasSubstr("got 0.6.0"));
   const size_t modules = header_offset(VgfSection::kModules);
-  EXPECT_THAT(refusal(changed<uint64_t>(file, modules, file.size())), HasSubstr("modules lies outside the file"));
-  EXPECT_THAT(refusal(changed<uint64_t>(file, modules + 8, ~uint64_t{0})), HasSubstr("modules lies outside the file"));
-  EXPECT_THAT(refusal(changed<uint64_t>(file, modules, 64)), HasSubstr("modules overlaps that of header"));
+  EXPECT_THAT(rejection(changed<uint64_t>(file, modules, file.size())), HasSubstr("modules lies outside the file"));
+  EXPECT_THAT(rejection(changed<uint64_t>(file, modules + 8, ~uint64_t{0})),
+              HasSubstr("modules lies outside the file"));
+  EXPECT_THAT(rejection(changed<uint64_t>(file, modules, 64)), HasSubstr("modules overlaps that of header"));
   const uint64_t sequence = number(file, header_offset(VgfSection::kSequence));
-  EXPECT_THAT(refusal(changed(file, header_offset(VgfSection::kResources), sequence)),
+  EXPECT_THAT(rejection(changed(file, header_offset(VgfSection::kResources), sequence)),
               HasSubstr("resources overlaps that of sequence"));
-  EXPECT_THAT(refusal(changed<uint64_t>(file, modules + 8, 2)), HasSubstr("modules is no FlatBuffer"));
-  EXPECT_THAT(refusal(changed(file, number(file, modules), ~uint32_t{0})), HasSubstr("modules is damaged"));
+  EXPECT_THAT(rejection(changed<uint64_t>(file, modules + 8, 2)), HasSubstr("modules is no FlatBuffer"));
+  EXPECT_THAT(rejection(changed(file, number(file, modules), ~uint32_t{0})), HasSubstr("modules is damaged"));
 }
 
 TEST(VgfHostile, damaged_constants_are_errors) {
   const Buffer file = written(kConvolutions);
   const size_t section = number(file, header_offset(VgfSection::kConstants));
   const size_t entry = section + kVgfConstantsHeaderBytes;
-  EXPECT_THAT(refusal(changed(file, section + 8, uint64_t{1} << 61)), HasSubstr("too short for its entries"));
-  EXPECT_THAT(refusal(changed(file, section + 8, ~uint64_t{0} / 24)), HasSubstr("too short for its entries"));
-  EXPECT_THAT(refusal(changed(file, entry, uint32_t{99})),
+  EXPECT_THAT(rejection(changed(file, section + 8, uint64_t{1} << 61)), HasSubstr("too short for its entries"));
+  EXPECT_THAT(rejection(changed(file, section + 8, ~uint64_t{0} / 24)), HasSubstr("too short for its entries"));
+  EXPECT_THAT(rejection(changed(file, entry, uint32_t{99})),
               HasSubstr("constant 0 names a resource that does not exist"));
-  EXPECT_THAT(refusal(changed(file, entry, uint32_t{0})), HasSubstr("of category input"));
-  EXPECT_THAT(refusal(changed(file, entry + 4, int32_t{-2})), HasSubstr("sparse dimension"));
-  EXPECT_THAT(refusal(changed(file, entry + 8, uint64_t{17})), HasSubstr("not of its type's size"));
-  EXPECT_THAT(refusal(changed(file, entry + 8, uint64_t{1000})), HasSubstr("lie outside their section"));
-  EXPECT_THAT(refusal(changed(file, entry + 16, ~uint64_t{0})), HasSubstr("lie outside their section"));
-  EXPECT_THAT(refusal(changed(file, section, uint8_t{0})), HasSubstr("constants is damaged"));
+  EXPECT_THAT(rejection(changed(file, entry, uint32_t{0})), HasSubstr("of category input"));
+  EXPECT_THAT(rejection(changed(file, entry + 4, int32_t{-2})), HasSubstr("sparse dimension"));
+  EXPECT_THAT(rejection(changed(file, entry + 8, uint64_t{17})), HasSubstr("not of its type's size"));
+  EXPECT_THAT(rejection(changed(file, entry + 8, uint64_t{1000})), HasSubstr("lie outside their section"));
+  EXPECT_THAT(rejection(changed(file, entry + 16, ~uint64_t{0})), HasSubstr("lie outside their section"));
+  EXPECT_THAT(rejection(changed(file, section, uint8_t{0})), HasSubstr("constants is damaged"));
 }
 
 // The message about a container after this change.
-std::string refusal_of(const std::function<void(Container&)>& change) {
+std::string rejection_of(const std::function<void(Container&)>& change) {
   Container container = container_of(kConvolutions);
   change(container);
-  return refusal(file_of(container));
+  return rejection(file_of(container));
 }
 
 TEST(VgfHostile, damaged_tables_are_errors) {
-  EXPECT_THAT(refusal_of([](Container& c) { c.segments.clear(); }), HasSubstr("no segments"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.segments[0].module = 1; }), HasSubstr("a module that does not exist"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.inputs[0].resource = 77; }), HasSubstr("a resource that does not exist"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.segments[0].constants[0].constant = 5; }),
+  EXPECT_THAT(rejection_of([](Container& c) { c.segments.clear(); }), HasSubstr("no segments"));
+  EXPECT_THAT(rejection_of([](Container& c) { c.segments[0].module = 1; }), HasSubstr("a module that does not exist"));
+  EXPECT_THAT(rejection_of([](Container& c) { c.inputs[0].resource = 77; }),
+              HasSubstr("a resource that does not exist"));
+  EXPECT_THAT(rejection_of([](Container& c) { c.segments[0].constants[0].constant = 5; }),
               HasSubstr("a constant that does not exist"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.segments[0].constants.clear(); }),
+  EXPECT_THAT(rejection_of([](Container& c) { c.segments[0].constants.clear(); }),
               HasSubstr("graph constant 0 has no data"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.segments[0].constants.push_back(c.segments[0].constants[0]); }),
+  EXPECT_THAT(rejection_of([](Container& c) { c.segments[0].constants.push_back(c.segments[0].constants[0]); }),
               HasSubstr("data twice"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.segments[0].sets[0].index = 1; }), HasSubstr("no resource is bound"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.segments[0].sets[0].bindings[0].resource = 1; }),
+  EXPECT_THAT(rejection_of([](Container& c) { c.segments[0].sets[0].index = 1; }), HasSubstr("no resource is bound"));
+  EXPECT_THAT(rejection_of([](Container& c) { c.segments[0].sets[0].bindings[0].resource = 1; }),
               HasSubstr("no segment before it makes"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.segments[0].type = ModuleType::kCompute; }),
+  EXPECT_THAT(rejection_of([](Container& c) { c.segments[0].type = ModuleType::kCompute; }),
               HasSubstr("types of segment 0"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.modules[0].entry_point = "other"; }), HasSubstr("entry point \"other\""));
-  EXPECT_THAT(refusal_of([](Container& c) { c.modules[0].code = std::monostate(); }), HasSubstr("no SPIR-V"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.modules[0].type = static_cast<ModuleType>(9); }),
+  EXPECT_THAT(rejection_of([](Container& c) { c.modules[0].entry_point = "other"; }),
+              HasSubstr("entry point \"other\""));
+  EXPECT_THAT(rejection_of([](Container& c) { c.modules[0].code = std::monostate(); }), HasSubstr("no SPIR-V"));
+  EXPECT_THAT(rejection_of([](Container& c) { c.modules[0].type = static_cast<ModuleType>(9); }),
               HasSubstr("type of module 0 is unknown"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.resources[0].category = static_cast<VgfCategory>(4); }),
+  EXPECT_THAT(rejection_of([](Container& c) { c.resources[0].category = static_cast<VgfCategory>(4); }),
               HasSubstr("category of resource 0"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.resources[0].format = 9; }), HasSubstr("format 9"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.resources[0].descriptor_type = 7; }), HasSubstr("not a tensor"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.resources[0].shape = {1, 2, 2, -1}; }), HasSubstr("unknown size"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.resources[0].shape = {1, 2, 2, 3}; }),
+  EXPECT_THAT(rejection_of([](Container& c) { c.resources[0].format = 9; }), HasSubstr("format 9"));
+  EXPECT_THAT(rejection_of([](Container& c) { c.resources[0].descriptor_type = 7; }), HasSubstr("not a tensor"));
+  EXPECT_THAT(rejection_of([](Container& c) { c.resources[0].shape = {1, 2, 2, -1}; }), HasSubstr("unknown size"));
+  EXPECT_THAT(rejection_of([](Container& c) { c.resources[0].shape = {1, 2, 2, 3}; }),
               HasSubstr("of another type than x"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.resources[0].shape = std::vector<int64_t>(4, int64_t{1} << 31); }),
+  EXPECT_THAT(rejection_of([](Container& c) { c.resources[0].shape = std::vector<int64_t>(4, int64_t{1} << 31); }),
               HasSubstr("overflows"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.resources[1].format = 14; }),
+  EXPECT_THAT(rejection_of([](Container& c) { c.resources[1].format = 14; }),
               HasSubstr("output 0 and its resource 1 differ"));
-  EXPECT_THAT(refusal_of([](Container& c) { c.output_names.pop_back(); }), HasSubstr("number of names of outputs"));
-  EXPECT_THAT(refusal_of([](Container& c) {
+  EXPECT_THAT(rejection_of([](Container& c) { c.output_names.pop_back(); }), HasSubstr("number of names of outputs"));
+  EXPECT_THAT(rejection_of([](Container& c) {
                 c.outputs.clear();
                 c.output_names.clear();
               }),
               HasSubstr("no outputs"));
 }
 
-std::string refusal_of_words(const std::function<void(std::vector<uint32_t>&)>& change) {
-  return refusal_of([&](Container& container) { change(std::get<Spirv>(container.modules[0].code).words); });
+std::string rejection_of_words(const std::function<void(std::vector<uint32_t>&)>& change) {
+  return rejection_of([&](Container& container) { change(std::get<Spirv>(container.modules[0].code).words); });
 }
 
 // The index of the first instruction of this kind.
@@ -127,33 +130,33 @@ size_t find(const std::vector<uint32_t>& words, SpirvOp op) {
 
 TEST(VgfHostile, damaged_spirv_is_an_error) {
   using Words = std::vector<uint32_t>;
-  EXPECT_THAT(refusal_of_words([](Words& w) { w.resize(3); }), HasSubstr("ends in its header"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[0] = 0x03022307; }), HasSubstr("not SPIR-V"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[1] = 0x00020000; }), HasSubstr("version of SPIR-V"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[3] = 0x7FFFFFFF; }), HasSubstr("bound of the ids"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[3] = 10; }), HasSubstr("id out of range"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[5] &= 0xFFFF; }), HasSubstr("does not end in the module"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[5] |= 0xFFFF0000; }), HasSubstr("does not end in the module"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w.pop_back(); }), HasSubstr("the graph does not end"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[find(w, SpirvOp::OpExtInst) + 4] = 999; }),
+  EXPECT_THAT(rejection_of_words([](Words& w) { w.resize(3); }), HasSubstr("ends in its header"));
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[0] = 0x03022307; }), HasSubstr("not SPIR-V"));
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[1] = 0x00020000; }), HasSubstr("version of SPIR-V"));
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[3] = 0x7FFFFFFF; }), HasSubstr("bound of the ids"));
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[3] = 10; }), HasSubstr("id out of range"));
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[5] &= 0xFFFF; }), HasSubstr("does not end in the module"));
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[5] |= 0xFFFF0000; }), HasSubstr("does not end in the module"));
+  EXPECT_THAT(rejection_of_words([](Words& w) { w.pop_back(); }), HasSubstr("the graph does not end"));
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[find(w, SpirvOp::OpExtInst) + 4] = 999; }),
               HasSubstr("no instruction 999"));
-  EXPECT_THAT(
-      refusal_of_words([](Words& w) { w[find(w, SpirvOp::OpExtInst) + 2] = w[find(w, SpirvOp::OpGraphInputARM) + 2]; }),
-      HasSubstr("made twice"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[find(w, SpirvOp::OpExtInst)] -= 0x10000; }), HasSubstr("bad.vgf"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[find(w, SpirvOp::OpExtInstImport) + 2] ^= 1; }),
+  EXPECT_THAT(rejection_of_words(
+                  [](Words& w) { w[find(w, SpirvOp::OpExtInst) + 2] = w[find(w, SpirvOp::OpGraphInputARM) + 2]; }),
+              HasSubstr("made twice"));
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[find(w, SpirvOp::OpExtInst)] -= 0x10000; }), HasSubstr("bad.vgf"));
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[find(w, SpirvOp::OpExtInstImport) + 2] ^= 1; }),
               HasSubstr("cannot be executed"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[find(w, SpirvOp::OpTypeInt) + 2] = 4; }),
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[find(w, SpirvOp::OpTypeInt) + 2] = 4; }),
               HasSubstr("TOSA does not have"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[find(w, SpirvOp::OpGraphConstantARM) + 3] = 7; }),
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[find(w, SpirvOp::OpGraphConstantARM) + 3] = 7; }),
               HasSubstr("graph constant 7 has no data"));
-  EXPECT_THAT(refusal_of_words([](Words& w) { w[find(w, SpirvOp::OpGraphSetOutputARM) + 1] = 1; }),
+  EXPECT_THAT(rejection_of_words([](Words& w) { w[find(w, SpirvOp::OpGraphSetOutputARM) + 1] = 1; }),
               HasSubstr("read before it is made"));
 }
 
 TEST(VgfHostile, huge_constants_are_errors_before_allocation) {
   // A null constant of 2^30 elements takes three words.
-  const std::string message = refusal_of_words([](std::vector<uint32_t>& words) {
+  const std::string message = rejection_of_words([](std::vector<uint32_t>& words) {
     const size_t extinst = find(words, SpirvOp::OpExtInst);
     const uint32_t bound = words[3];
     const uint32_t type_int = words[find(words, SpirvOp::OpTypeInt) + 1];
@@ -184,7 +187,7 @@ TEST(VgfHostile, compute_segments_are_named_errors) {
   segment.module = 1;
   container.segments.push_back(segment);
   const Buffer file = file_of(container);
-  EXPECT_THAT(refusal(file),
+  EXPECT_THAT(rejection(file),
               HasSubstr("segment compute_segment_0: a compute shader (entry point warp_main) cannot be executed"));
   EXPECT_THAT(*disassemble(file, "text"), HasSubstr("void main() {}"));
 }
@@ -228,18 +231,18 @@ constexpr size_t kStep = 1;
 TEST(VgfHostile, damage_is_not_read_past_end) {
   const Buffer file = written(kConvolutions);
   for (size_t size = 0; size < file.size(); size += 3) (void)read_vgf(Buffer::copy_of(file.bytes().first(size)), "cut");
-  size_t refused = 0;
+  size_t rejected = 0;
   for (size_t at = 0; at < file.size(); at += kStep) {
     for (const uint8_t value : std::to_array<uint8_t>({0x00, 0x01, 0x7F, 0xFF})) {
       const Buffer damaged = changed(file, at, value);
       const auto module = read_vgf(damaged, "damaged");
       (void)disassemble(damaged, "damaged");
-      if (!module) ++refused;
+      if (!module) ++rejected;
       const bool sound = !module || ir::verify_structure(module->main());
       EXPECT_TRUE(sound) << "byte " << at;
     }
   }
-  EXPECT_GT(refused, file.size() / kStep);
+  EXPECT_GT(rejected, file.size() / kStep);
 }
 
 }  // namespace

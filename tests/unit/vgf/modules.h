@@ -35,7 +35,7 @@ inline Container container_of(std::string_view text) {
 }
 
 // The messages about a file that must be rejected.
-inline std::string refusal(const Buffer& file) {
+inline std::string rejection(const Buffer& file) {
   const auto module = read_vgf(file, "bad.vgf");
   EXPECT_FALSE(module.has_value());
   return module ? "" : to_string(module.error());

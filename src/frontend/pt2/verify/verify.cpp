@@ -13,7 +13,7 @@ namespace carina::aten {
 
 namespace {
 
-using Found = std::expected<void, std::string>;
+using Checked = std::expected<void, std::string>;
 
 // Whole numbers that are larger would let sums overflow. No tensor has that many elements.
 constexpr int64_t kMaxNumber = int64_t{1} << 40;
@@ -64,7 +64,7 @@ bool is_list_of_tensors(const ArgumentRow& row) {
 }
 
 // Operands stand in the order of the schema, lists flattened: all but one list have a length that other arguments say.
-Found check_operands(const ir::Node& node, const Schema& schema) {
+Checked check_operands(const ir::Node& node, const Schema& schema) {
   const auto lists = std::ranges::count_if(schema.arguments, is_list_of_tensors);
   size_t next = 0;
   for (const ArgumentRow& row : schema.arguments) {
@@ -99,7 +99,7 @@ bool is_possible(int64_t number) {
   return number >= -kMaxNumber && number <= kMaxNumber;
 }
 
-Found check_numbers(const ir::Node& node, const Schema& schema) {
+Checked check_numbers(const ir::Node& node, const Schema& schema) {
   for (const ArgumentRow& row : schema.arguments) {
     const ir::Attribute* value = node.attributes.find(row.name);
     if (row.type != ArgumentType::kInt || value == nullptr) continue;
@@ -115,7 +115,7 @@ Found check_numbers(const ir::Node& node, const Schema& schema) {
   return {};
 }
 
-Found check_count(const ir::Node& node, const Schema& schema) {
+Checked check_count(const ir::Node& node, const Schema& schema) {
   const bool is_list = schema.result_is_list.size() == 1 && schema.result_is_list.front();
   if (is_list || node.outputs.size() == schema.result_is_list.size()) return {};
   return broken("it has {} results, not {}", node.outputs.size(), schema.result_is_list.size());
@@ -137,7 +137,7 @@ bool is_accepted(const NodeView& n, const ResultType& type, DType declared) {
   CARINA_UNREACHABLE("alternative of a type", type.instead);
 }
 
-Found check_arguments(const ir::Node& node) {
+Checked check_arguments(const ir::Node& node) {
   const Schema& schema = schema_of(node.op.aten());
   CARINA_CHECKED(check_operands(node, schema));
   CARINA_CHECKED(check_numbers(node, schema));
@@ -161,7 +161,7 @@ Diagnostic mismatch(const ir::Node& node, const std::string& where, size_t resul
 
 Result<void> verify_node(const ir::Graph& graph, const ir::Node& node, const std::string& where) {
   if (node.op == ir::Op(AtenOp::executorch_call_delegate_default)) return {};
-  if (const Found found = check_arguments(node); !found) return fail(impossible(node, where, found.error()));
+  if (const Checked found = check_arguments(node); !found) return fail(impossible(node, where, found.error()));
   const NodeView view{.graph = graph, .node = node};
   const Rule& rule = rule_of(node.op.aten());
   const Shapes shapes = rule.shapes(view);

@@ -12,7 +12,7 @@ namespace {
 // Rules of the operators of EXT-MXFP, TOSA 1.1-draft.
 
 // Checks elements and their scales: whole blocks along the last axis, one scale for each.
-Found blocks_of(const RuleContext& at, const ir::Value& data, const ir::Value& scale) {
+Problem blocks_of(const RuleContext& at, const ir::Value& data, const ir::Value& scale) {
   const int64_t block = at.integer("block_size");
   Shape wanted = data.shape;
   int64_t& last = wanted[wanted.rank() - 1];
@@ -22,15 +22,15 @@ Found blocks_of(const RuleContext& at, const ir::Value& data, const ir::Value& s
   return fmt::format("{} for elements {}", carina::to_string(scale.shape), carina::to_string(data.shape));
 }
 
-Found blocks(const RuleContext& at) {
+Problem blocks(const RuleContext& at) {
   if (at.row.op == TosaOp::CAST_TO_BLOCK_SCALED) return blocks_of(at, at.output(0), at.output(1));
-  if (Found found = blocks_of(at, at.input(0), at.input(1))) return found;
+  if (Problem found = blocks_of(at, at.input(0), at.input(1))) return found;
   return at.node.inputs.size() > 2 ? blocks_of(at, at.input(2), at.input(3)) : std::nullopt;
 }
 
-Found batches(const RuleContext& at) {
+Problem batches(const RuleContext& at) {
   const int64_t a = at.in_shape(0)[0], b = at.in_shape(2)[0];
-  return b == 1 || b == a ? std::nullopt : Found(fmt::format("{} for {} batches of A", b, a));
+  return b == 1 || b == a ? std::nullopt : Problem(fmt::format("{} for {} batches of A", b, a));
 }
 
 // Pad, stride and dilation are operands.
@@ -43,14 +43,14 @@ Window window_of(const RuleContext& at) {
           .dilation = *constant_ints(at.input(7))};
 }
 
-Found unknown_window(const RuleContext& at) {
+Problem unknown_window(const RuleContext& at) {
   for (const size_t operand : {size_t{5}, size_t{6}, size_t{7}}) {
     if (!constant_ints(at.input(operand))) return std::string(at.row.inputs[operand].name);
   }
   return std::nullopt;
 }
 
-Found window_range(const RuleContext& at) {
+Problem window_range(const RuleContext& at) {
   const Window window = window_of(at);
   const auto at_least = [](const std::vector<int64_t>& list, int64_t min) {
     return std::ranges::all_of(list, [min](int64_t value) { return value >= min; });
@@ -60,26 +60,26 @@ Found window_range(const RuleContext& at) {
                      to_string(window.dilation));
 }
 
-Found scaled_output_size(const RuleContext& at) {
+Problem scaled_output_size(const RuleContext& at) {
   const Window window = window_of(at);
   for (size_t axis = 0; axis < 2; ++axis) {
     const int64_t span = (at.in_shape(2)[1 + axis] - 1) * window.dilation[axis];
     const int64_t extent = at.in_shape(0)[1 + axis] - 1 + window.pad[2 * axis] + window.pad[2 * axis + 1] - span;
     const auto steps = exact_quotient(extent, window.stride[axis]);
-    if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
-                              steps ? std::optional(*steps + 1) : std::nullopt))
+    if (Problem found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
+                                steps ? std::optional(*steps + 1) : std::nullopt))
       return found;
   }
   return std::nullopt;
 }
 
-Found scaled_bias_size(const RuleContext& at) {
+Problem scaled_bias_size(const RuleContext& at) {
   const int64_t channels = at.out_shape(0)[3], got = at.in_shape(4)[0];
   if (got == channels || got == 1) return std::nullopt;
   return fmt::format("{} for {} output channels", got, channels);
 }
 
-Found level(const RuleContext& at) {
+Problem level(const RuleContext& at) {
   const Window window = window_of(at);
   const auto& limits = at.options.level;
   const auto within = [](const std::vector<int64_t>& list, int64_t max) {

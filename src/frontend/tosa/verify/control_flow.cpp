@@ -15,7 +15,7 @@ const ir::Graph* graph_of(const RuleContext& at, std::string_view attribute) {
   return found == at.index.graphs.end() ? nullptr : found->second;
 }
 
-Found graphs_exist(const RuleContext& at) {
+Problem graphs_exist(const RuleContext& at) {
   for (const TosaAttribute& attribute : at.row.attributes) {
     if (graph_of(at, attribute.name) == nullptr)
       return fmt::format("no graph is called {}", at.node.attributes.get<std::string>(attribute.name));
@@ -23,15 +23,15 @@ Found graphs_exist(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found nesting(const RuleContext& at) {
+Problem nesting(const RuleContext& at) {
   if (at.index.depths.at(at.graph.name)) return std::nullopt;
   return fmt::format("a graph that runs itself, or deeper than level {} allows ({})", at.options.level.name,
                      at.options.level.max_nesting);
 }
 
 // Compares the types and shapes of two lists of values.
-Found lists_differ(const ir::Graph& a, std::span<const ir::ValueId> left, const ir::Graph& b,
-                   std::span<const ir::ValueId> right) {
+Problem lists_differ(const ir::Graph& a, std::span<const ir::ValueId> left, const ir::Graph& b,
+                     std::span<const ir::ValueId> right) {
   if (left.size() != right.size()) return fmt::format("{} and {} values", left.size(), right.size());
   for (size_t i = 0; i < left.size(); ++i) {
     const ir::Value& x = a[left[i]];
@@ -54,26 +54,26 @@ constexpr char kCond[] = "cond_graph";
 constexpr char kBody[] = "body_graph";
 
 template <const char* attribute>
-Found takes_inputs(const RuleContext& at) {
+Problem takes_inputs(const RuleContext& at) {
   const ir::Graph& graph = *graph_of(at, attribute);
   return lists_differ(at.graph, arguments(at), graph, graph.inputs);
 }
 
 template <const char* attribute>
-Found gives_outputs(const RuleContext& at) {
+Problem gives_outputs(const RuleContext& at) {
   const ir::Graph& graph = *graph_of(at, attribute);
   return lists_differ(at.graph, at.node.outputs, graph, graph.outputs);
 }
 
-Found condition_size(const RuleContext& at) {
-  return at.in_shape(0).elements() == 1 ? std::nullopt : Found(carina::to_string(at.in_shape(0)));
+Problem condition_size(const RuleContext& at) {
+  return at.in_shape(0).elements() == 1 ? std::nullopt : Problem(carina::to_string(at.in_shape(0)));
 }
 
-Found loop_values(const RuleContext& at) {
+Problem loop_values(const RuleContext& at) {
   return lists_differ(at.graph, at.node.inputs, at.graph, at.node.outputs);
 }
 
-Found loop_condition(const RuleContext& at) {
+Problem loop_condition(const RuleContext& at) {
   const ir::Graph& graph = *graph_of(at, kCond);
   if (graph.outputs.size() != 1) return fmt::format("{} outputs", graph.outputs.size());
   const ir::Value& value = graph[graph.outputs[0]];

@@ -26,66 +26,66 @@ Kernel kernel_of(const RuleContext& at) {
   }
 }
 
-Found input_zp(const RuleContext& at) {
+Problem input_zp(const RuleContext& at) {
   if (at.input(0).dtype == DType::kInt8 || !is_nonzero_constant(at.input(3))) return std::nullopt;
   return fmt::format("input_zp is not zero for {}", name_of(at.input(0).dtype));
 }
 
-Found weight_zp(const RuleContext& at) {
+Problem weight_zp(const RuleContext& at) {
   if (at.input(1).dtype == DType::kInt8 || !is_nonzero_constant(at.input(4))) return std::nullopt;
   return fmt::format("weight_zp is not zero for {}", name_of(at.input(1).dtype));
 }
 
-Found below(const RuleContext& at, std::string_view name, int64_t min) {
+Problem below(const RuleContext& at, std::string_view name, int64_t min) {
   const auto& list = at.ints(name);
   if (std::ranges::all_of(list, [&](int64_t value) { return value >= min; })) return std::nullopt;
   return to_string(list);
 }
-Found negative_pad(const RuleContext& at) {
+Problem negative_pad(const RuleContext& at) {
   return below(at, "pad", 0);
 }
-Found stride(const RuleContext& at) {
+Problem stride(const RuleContext& at) {
   return below(at, "stride", 1);
 }
-Found dilation(const RuleContext& at) {
+Problem dilation(const RuleContext& at) {
   return below(at, "dilation", 1);
 }
 
-Found output_size(const RuleContext& at) {
+Problem output_size(const RuleContext& at) {
   const Kernel kernel = kernel_of(at);
   for (size_t axis = 0; axis < kernel.spatial; ++axis) {
     const int64_t span = (at.in_shape(1)[kernel.first + axis] - 1) * at.ints("dilation")[axis];
     const int64_t extent =
         at.in_shape(0)[1 + axis] - 1 + at.ints("pad")[2 * axis] + at.ints("pad")[2 * axis + 1] - span;
     const auto steps = exact_quotient(extent, at.ints("stride")[axis]);
-    if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
-                              steps ? std::optional(*steps + 1) : std::nullopt))
+    if (Problem found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
+                                steps ? std::optional(*steps + 1) : std::nullopt))
       return found;
   }
   return std::nullopt;
 }
 
-Found bias_size(const RuleContext& at) {
+Problem bias_size(const RuleContext& at) {
   const int64_t channels = at.out_shape(0)[at.out_shape(0).rank() - 1];
   const int64_t got = at.in_shape(2)[0];
   if (got == channels || got == 1) return std::nullopt;
   return fmt::format("{} for {} output channels", got, channels);
 }
 
-Found over_level(const RuleContext& at, std::span<const int64_t> values, int64_t limit) {
+Problem over_level(const RuleContext& at, std::span<const int64_t> values, int64_t limit) {
   if (std::ranges::all_of(values, [&](int64_t value) { return value <= limit; })) return std::nullopt;
   return fmt::format("{}, level {} allows {}", to_string(values), at.options.level.name, limit);
 }
-Found level_stride(const RuleContext& at) {
+Problem level_stride(const RuleContext& at) {
   return over_level(at, at.ints("stride"), at.options.level.max_stride);
 }
-Found level_pad(const RuleContext& at) {
+Problem level_pad(const RuleContext& at) {
   return over_level(at, at.ints("pad"), at.options.level.max_kernel);
 }
-Found level_out_pad(const RuleContext& at) {
+Problem level_out_pad(const RuleContext& at) {
   return over_level(at, at.ints("out_pad"), at.options.level.max_kernel);
 }
-Found level_kernel(const RuleContext& at) {
+Problem level_kernel(const RuleContext& at) {
   const Kernel kernel = kernel_of(at);
   std::vector<int64_t> spans;
   for (size_t axis = 0; axis < kernel.spatial; ++axis) {
@@ -95,7 +95,7 @@ Found level_kernel(const RuleContext& at) {
   return over_level(at, spans, at.options.level.max_kernel);
 }
 
-Found out_pad(const RuleContext& at) {
+Problem out_pad(const RuleContext& at) {
   for (size_t i = 0; i < 4; ++i) {
     if (at.ints("out_pad")[i] <= -at.in_shape(1)[1 + i / 2])
       return fmt::format("{} for kernel {}", to_string(at.ints("out_pad")), carina::to_string(at.in_shape(1)));
@@ -103,11 +103,12 @@ Found out_pad(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found transposed_size(const RuleContext& at) {
+Problem transposed_size(const RuleContext& at) {
   for (size_t axis = 0; axis < 2; ++axis) {
     const int64_t wanted = (at.in_shape(0)[1 + axis] - 1) * at.ints("stride")[axis] + at.ints("out_pad")[2 * axis] +
                            at.ints("out_pad")[2 * axis + 1] + at.in_shape(1)[1 + axis];
-    if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis], wanted)) return found;
+    if (Problem found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis], wanted))
+      return found;
   }
   return std::nullopt;
 }

@@ -10,7 +10,7 @@ namespace carina::tosa {
 namespace {
 
 // Rules of sections 2.4.1 and 2.5 to 2.8.
-Found broadcasting(const RuleContext& at) {
+Problem broadcasting(const RuleContext& at) {
   // MUL's shift does not take part in the broadcast. SELECT has three operands.
   const size_t operands = at.row.op == TosaOp::SELECT ? 3 : 2;
   Shape shape = at.in_shape(0);
@@ -23,31 +23,31 @@ Found broadcasting(const RuleContext& at) {
   return fmt::format("output {}, must be {}", carina::to_string(at.out_shape(0)), carina::to_string(shape));
 }
 
-Found clamp_range(const RuleContext& at) {
+Problem clamp_range(const RuleContext& at) {
   const double min = at.node.attributes.number("min_val");
   const double max = at.node.attributes.number("max_val");
-  return max < min ? Found(fmt::format("{} to {}", min, max)) : std::nullopt;
+  return max < min ? Problem(fmt::format("{} to {}", min, max)) : std::nullopt;
 }
 
-Found clamp_nan(const RuleContext& at) {
+Problem clamp_nan(const RuleContext& at) {
   const double min = at.node.attributes.number("min_val");
   const double max = at.node.attributes.number("max_val");
-  return std::isnan(min) || std::isnan(max) ? Found(fmt::format("{} to {}", min, max)) : std::nullopt;
+  return std::isnan(min) || std::isnan(max) ? Problem(fmt::format("{} to {}", min, max)) : std::nullopt;
 }
 
-Found shift_range(const RuleContext& at) {
+Problem shift_range(const RuleContext& at) {
   const auto shift = constant_ints(at.input(2));
   if (!shift || shift->empty()) return std::nullopt;
   const int64_t max = at.input(0).dtype == DType::kInt32 ? 63 : 0;
   return (*shift)[0] >= 0 && (*shift)[0] <= max ? std::nullopt
-                                                : Found(fmt::format("{}, must be 0 to {}", (*shift)[0], max));
+                                                : Problem(fmt::format("{}, must be 0 to {}", (*shift)[0], max));
 }
 
-Found table_size(const RuleContext& at) {
+Problem table_size(const RuleContext& at) {
   return differs("the table's length", at.in_shape(1)[0], at.input(0).dtype == DType::kInt8 ? 256 : 513);
 }
 
-Found negate_zero_point(const RuleContext& at) {
+Problem negate_zero_point(const RuleContext& at) {
   if (at.input(0).dtype == DType::kInt8) return std::nullopt;
   for (const size_t operand : {size_t{1}, size_t{2}}) {
     if (is_nonzero_constant(at.input(operand)))

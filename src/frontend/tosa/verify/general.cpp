@@ -20,12 +20,12 @@ const TosaOperand& operand_row(std::span<const TosaOperand> rows, size_t index) 
 
 // Calls visit(row, value) for each operand, inputs before outputs, until it returns a finding.
 template <typename Visit>
-Found for_each_operand(const RuleContext& at, const Visit& visit) {
+Problem for_each_operand(const RuleContext& at, const Visit& visit) {
   for (size_t i = 0; i < at.node.inputs.size(); ++i) {
-    if (Found found = visit(operand_row(at.row.inputs, i), at.input(i))) return found;
+    if (Problem found = visit(operand_row(at.row.inputs, i), at.input(i))) return found;
   }
   for (size_t i = 0; i < at.node.outputs.size(); ++i) {
-    if (Found found = visit(operand_row(at.row.outputs, i), at.output(i))) return found;
+    if (Problem found = visit(operand_row(at.row.outputs, i), at.output(i))) return found;
   }
   return std::nullopt;
 }
@@ -33,7 +33,7 @@ Found for_each_operand(const RuleContext& at, const Visit& visit) {
 // The types at one node, as values of the variables in its type rows. The first operand with a variable defines it.
 struct NodeTypes {
   std::array<std::optional<TosaType>, TosaTypeRow::kMaxTypes> types;
-  Found clash;  // two operands with one variable but different types
+  Problem clash;  // two operands with one variable but different types
 };
 
 void note_type(NodeTypes& out, const TosaOpRow& row, std::string_view variable, std::optional<TosaType> type,
@@ -51,7 +51,7 @@ NodeTypes types_of(const RuleContext& at) {
   NodeTypes out;
   for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) {
     note_type(out, at.row, row.type, ir::tosa_type_of(value.dtype), row.name);
-    return Found();
+    return Problem();
   });
   for (const TosaAttribute& attribute : at.row.attributes) {
     if (attribute.name == "acc_type")
@@ -78,28 +78,28 @@ std::string types_text(const TosaOpRow& row, const NodeTypes& node) {
   return out;
 }
 
-Found wrong_fixed_type(const RuleContext& at) {
-  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
+Problem wrong_fixed_type(const RuleContext& at) {
+  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Problem {
     const bool variable = row.type.empty() || std::ranges::find(at.row.type_names, row.type) != at.row.type_names.end();
     if (row.type == "mul_t") {  // follows an attribute of RESCALE
       const DType wanted = at.flag("scale32") ? DType::kInt32 : DType::kInt16;
       return value.dtype == wanted
                  ? std::nullopt
-                 : Found(fmt::format("{} is {}, must be {}", row.name, name_of(value.dtype), name_of(wanted)));
+                 : Problem(fmt::format("{} is {}, must be {}", row.name, name_of(value.dtype), name_of(wanted)));
     }
     if (variable || row.type == "index_t") {
       return row.type == "index_t" && value.dtype != DType::kInt32
-                 ? Found(fmt::format("{} is {}, must be i32", row.name, name_of(value.dtype)))
+                 ? Problem(fmt::format("{} is {}, must be i32", row.name, name_of(value.dtype)))
                  : std::nullopt;
     }
     return name_of(value.dtype) == row.type
                ? std::nullopt
-               : Found(fmt::format("{} is {}, must be {}", row.name, name_of(value.dtype), row.type));
+               : Problem(fmt::format("{} is {}, must be {}", row.name, name_of(value.dtype), row.type));
   });
 }
 
-Found wrong_types(const RuleContext& at) {
-  if (Found fixed = wrong_fixed_type(at)) return fixed;
+Problem wrong_types(const RuleContext& at) {
+  if (Problem fixed = wrong_fixed_type(at)) return fixed;
   if (at.row.types.empty()) return std::nullopt;
   NodeTypes types = types_of(at);
   if (types.clash) return types.clash;
@@ -116,7 +116,7 @@ std::string features_text(TosaFeatures features) {
   return out;
 }
 
-Found missing_feature(const RuleContext& at) {
+Problem missing_feature(const RuleContext& at) {
   const TosaFeatures also = at.row.also_needs;
   if (also.bits != 0 && !at.options.features.meets(also)) return "needs " + features_text(also);
   if (at.row.types.empty()) return std::nullopt;
@@ -130,8 +130,8 @@ Found missing_feature(const RuleContext& at) {
   return fmt::format("{} needs {}", types_text(at.row, types), features_text(wanted));
 }
 
-Found wrong_rank(const RuleContext& at) {
-  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
+Problem wrong_rank(const RuleContext& at) {
+  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Problem {
     if (row.kind == TosaOperandKind::kTensorList && row.type.empty()) return std::nullopt;
     const size_t max = row.max_rank == TosaOperand::kMaxRank ? Shape::kMaxRank : row.max_rank;
     if (value.shape.rank() >= row.min_rank && value.shape.rank() <= max) return std::nullopt;
@@ -141,8 +141,8 @@ Found wrong_rank(const RuleContext& at) {
 }
 
 // Rejects tensors without elements. Shape values are exempt: the shape of a scalar has no elements.
-Found wrong_size(const RuleContext& at) {
-  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
+Problem wrong_size(const RuleContext& at) {
+  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Problem {
     if (value.dtype == DType::kShape) return std::nullopt;
     if (std::ranges::all_of(value.shape.dims(), [](int64_t size) { return size >= 1 && size <= INT32_MAX; }))
       return std::nullopt;
@@ -150,8 +150,8 @@ Found wrong_size(const RuleContext& at) {
   });
 }
 
-Found over_level_rank(const RuleContext& at) {
-  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
+Problem over_level_rank(const RuleContext& at) {
+  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Problem {
     if (static_cast<int64_t>(value.shape.rank()) <= at.options.level.max_rank || value.dtype == DType::kShape)
       return std::nullopt;
     return fmt::format("{} has rank {}, level {} allows {}", row.name, value.shape.rank(), at.options.level.name,
@@ -159,8 +159,8 @@ Found over_level_rank(const RuleContext& at) {
   });
 }
 
-Found over_level_size(const RuleContext& at) {
-  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
+Problem over_level_size(const RuleContext& at) {
+  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Problem {
     const auto elements = checked_product(value.shape.dims());
     const auto bytes =
         elements ? checked_mul<int64_t>(*elements, std::max<int64_t>(1, row_of(value.dtype).bits / 8)) : std::nullopt;
@@ -171,7 +171,7 @@ Found over_level_size(const RuleContext& at) {
   });
 }
 
-Found over_level_list(const RuleContext& at) {
+Problem over_level_list(const RuleContext& at) {
   const auto limit = static_cast<size_t>(at.options.level.max_tensor_list_size);
   const bool list = std::ranges::any_of(
       at.row.inputs, [](const TosaOperand& row) { return row.kind == TosaOperandKind::kTensorList; });
@@ -180,12 +180,12 @@ Found over_level_list(const RuleContext& at) {
                      at.options.level.name, limit);
 }
 
-Found wrong_shape(const RuleContext& at) {
+Problem wrong_shape(const RuleContext& at) {
   ShapePattern pattern;
   // The first pass binds the names that the specification gives to operands' axes. The second pass checks axes that are
   // expressions of these names.
   for (const bool expressions : {false, true}) {
-    Found found = for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
+    Problem found = for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Problem {
       if (row.kind == TosaOperandKind::kTensorList) return std::nullopt;
       const bool has_expression = row.shape.find_first_of("*+/(") != std::string_view::npos;
       return has_expression == expressions ? pattern.match(row.name, row.shape, value.shape) : std::nullopt;
@@ -195,16 +195,16 @@ Found wrong_shape(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found not_constant(const RuleContext& at) {
+Problem not_constant(const RuleContext& at) {
   if (at.options.features.has(TosaFeature::kExtDynamic)) return std::nullopt;
-  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
+  return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Problem {
     if (row.constness != TosaConstness::kCompileTime || value.constant) return std::nullopt;
     return fmt::format("{} is not a constant", row.name);
   });
 }
 
 // Integer types ignore NaN modes, and some writers omit them.
-Found wrong_enum(const RuleContext& at) {
+Problem wrong_enum(const RuleContext& at) {
   for (const TosaAttribute& attribute : at.row.attributes) {
     if (attribute.kind != TosaAttributeKind::kEnum) continue;
     const int64_t value = at.integer(attribute.name);
@@ -216,7 +216,7 @@ Found wrong_enum(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found wide_integer(const RuleContext& at) {
+Problem wide_integer(const RuleContext& at) {
   const auto fits = [](int64_t value) { return value >= INT32_MIN && value <= INT32_MAX; };
   for (const auto& [name, value] : at.node.attributes.list()) {
     const auto* number = std::get_if<int64_t>(&value);

@@ -11,22 +11,22 @@ namespace carina::tosa {
 namespace {
 
 // Rules of section 2.10.
-Found same_rank(const RuleContext& at) {
+Problem same_rank(const RuleContext& at) {
   if (at.in_shape(0).rank() == at.out_shape(0).rank()) return std::nullopt;
   return fmt::format("{} and {}", carina::to_string(at.in_shape(0)), carina::to_string(at.out_shape(0)));
 }
 
-Found axis_range(const RuleContext& at) {
+Problem axis_range(const RuleContext& at) {
   const int64_t axis = at.integer("axis");
   if (axis >= 0 && axis < static_cast<int64_t>(at.in_shape(0).rank())) return std::nullopt;
   return fmt::format("{} for {}", axis, carina::to_string(at.in_shape(0)));
 }
 
-Found concat_inputs(const RuleContext& at) {
-  return at.node.inputs.empty() ? Found("none") : std::nullopt;
+Problem concat_inputs(const RuleContext& at) {
+  return at.node.inputs.empty() ? Problem("none") : std::nullopt;
 }
 
-Found concat_shapes(const RuleContext& at) {
+Problem concat_shapes(const RuleContext& at) {
   const auto joined = static_cast<size_t>(at.integer("axis"));
   for (size_t i = 1; i < at.node.inputs.size(); ++i) {
     Shape shape = at.in_shape(i);
@@ -38,7 +38,7 @@ Found concat_shapes(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found concat_output(const RuleContext& at) {
+Problem concat_output(const RuleContext& at) {
   Shape wanted = at.in_shape(0);
   const auto joined = static_cast<size_t>(at.integer("axis"));
   for (size_t i = 1; i < at.node.inputs.size(); ++i) {
@@ -50,13 +50,13 @@ Found concat_output(const RuleContext& at) {
   return fmt::format("{}, must be {}", carina::to_string(at.out_shape(0)), carina::to_string(wanted));
 }
 
-Found pad_amounts(const RuleContext& at) {
+Problem pad_amounts(const RuleContext& at) {
   const auto padding = constant_ints(at.input(1));
   if (!padding || std::ranges::all_of(*padding, [](int64_t amount) { return amount >= 0; })) return std::nullopt;
   return to_string(*padding);
 }
 
-Found pad_output(const RuleContext& at) {
+Problem pad_output(const RuleContext& at) {
   const auto padding = constant_ints(at.input(1));
   if (!padding) return std::nullopt;
   for (size_t axis = 0; axis < at.in_shape(0).rank(); ++axis) {
@@ -70,30 +70,30 @@ Found pad_output(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found reshape_elements(const RuleContext& at) {
+Problem reshape_elements(const RuleContext& at) {
   if (checked_product(at.in_shape(0).dims()) == checked_product(at.out_shape(0).dims())) return std::nullopt;
   return fmt::format("{} and {}", carina::to_string(at.in_shape(0)), carina::to_string(at.out_shape(0)));
 }
 
-Found reshape_shape(const RuleContext& at) {
+Problem reshape_shape(const RuleContext& at) {
   const auto shape = constant_ints(at.input(1));
   if (!shape || std::ranges::equal(*shape, at.out_shape(0).dims())) return std::nullopt;
   return fmt::format("{}, output {}", to_string(*shape), carina::to_string(at.out_shape(0)));
 }
 
-Found slice_start(const RuleContext& at) {
+Problem slice_start(const RuleContext& at) {
   const auto start = constant_ints(at.input(1));
   if (!start || std::ranges::all_of(*start, [](int64_t from) { return from >= 0; })) return std::nullopt;
   return to_string(*start);
 }
 
-Found slice_size(const RuleContext& at) {
+Problem slice_size(const RuleContext& at) {
   const auto size = constant_ints(at.input(2));
   if (!size || std::ranges::all_of(*size, [](int64_t count) { return count > 0; })) return std::nullopt;
   return to_string(*size);
 }
 
-Found slice_bounds(const RuleContext& at) {
+Problem slice_bounds(const RuleContext& at) {
   const auto start = constant_ints(at.input(1));
   const auto size = constant_ints(at.input(2));
   if (!start || !size) return std::nullopt;
@@ -106,13 +106,13 @@ Found slice_bounds(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found slice_output(const RuleContext& at) {
+Problem slice_output(const RuleContext& at) {
   const auto size = constant_ints(at.input(2));
   if (!size || std::ranges::equal(*size, at.out_shape(0).dims())) return std::nullopt;
   return fmt::format("{}, size {}", carina::to_string(at.out_shape(0)), to_string(*size));
 }
 
-Found tile_output(const RuleContext& at) {
+Problem tile_output(const RuleContext& at) {
   const auto multiples = constant_ints(at.input(1));
   if (!multiples) return std::nullopt;
   for (size_t axis = 0; axis < at.in_shape(0).rank(); ++axis) {
@@ -125,7 +125,7 @@ Found tile_output(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found permutation(const RuleContext& at) {
+Problem permutation(const RuleContext& at) {
   const auto& perms = at.ints("perms");
   std::vector<bool> used(at.in_shape(0).rank(), false);
   if (perms.size() != used.size()) return fmt::format("{} for {}", to_string(perms), carina::to_string(at.in_shape(0)));
@@ -137,7 +137,7 @@ Found permutation(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found transposed_shape(const RuleContext& at) {
+Problem transposed_shape(const RuleContext& at) {
   const auto& perms = at.ints("perms");
   for (size_t axis = 0; axis < perms.size(); ++axis) {
     if (at.in_shape(0)[static_cast<size_t>(perms[axis])] != at.out_shape(0)[axis]) {

@@ -10,7 +10,7 @@ namespace carina::tosa {
 namespace {
 
 // Rules of sections 2.3.6, 2.3.7 and 2.3.9.
-Found zero_point(const RuleContext& at) {
+Problem zero_point(const RuleContext& at) {
   if (at.input(0).dtype == DType::kInt8) return std::nullopt;
   for (const size_t operand : {size_t{2}, size_t{3}}) {
     if (is_nonzero_constant(at.input(operand)))
@@ -19,14 +19,14 @@ Found zero_point(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found power_of_two(const RuleContext& at) {
+Problem power_of_two(const RuleContext& at) {
   for (const size_t axis : {size_t{1}, size_t{2}}) {
     if (!std::has_single_bit(static_cast<uint64_t>(at.in_shape(0)[axis]))) return carina::to_string(at.in_shape(0));
   }
   return std::nullopt;
 }
 
-Found level_kernel(const RuleContext& at) {
+Problem level_kernel(const RuleContext& at) {
   const Shape& shape = at.in_shape(0);
   const int64_t limit = at.options.level.max_kernel;
   if (shape[1] <= limit && shape[2] <= limit) return std::nullopt;

@@ -10,7 +10,7 @@ namespace carina::tosa {
 namespace {
 
 // Rules of sections 2.3.2 and 2.3.8.
-Found zero_point(const RuleContext& at) {
+Problem zero_point(const RuleContext& at) {
   if (at.input(0).dtype == DType::kInt8) return std::nullopt;
   for (const size_t operand : {size_t{1}, size_t{2}}) {
     if (is_nonzero_constant(at.input(operand)))
@@ -19,22 +19,22 @@ Found zero_point(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found below(const RuleContext& at, std::string_view name, int64_t min) {
+Problem below(const RuleContext& at, std::string_view name, int64_t min) {
   const auto& list = at.ints(name);
   if (std::ranges::all_of(list, [&](int64_t value) { return value >= min; })) return std::nullopt;
   return to_string(list);
 }
-Found kernel(const RuleContext& at) {
+Problem kernel(const RuleContext& at) {
   return below(at, "kernel", 1);
 }
-Found stride(const RuleContext& at) {
+Problem stride(const RuleContext& at) {
   return below(at, "stride", 1);
 }
-Found negative_pad(const RuleContext& at) {
+Problem negative_pad(const RuleContext& at) {
   return below(at, "pad", 0);
 }
 
-Found wide_pad(const RuleContext& at) {
+Problem wide_pad(const RuleContext& at) {
   for (size_t i = 0; i < 4; ++i) {
     if (at.ints("pad")[i] >= at.ints("kernel")[i / 2])
       return fmt::format("{} for kernel {}", to_string(at.ints("pad")), to_string(at.ints("kernel")));
@@ -42,30 +42,30 @@ Found wide_pad(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found output_size(const RuleContext& at) {
+Problem output_size(const RuleContext& at) {
   for (size_t axis = 0; axis < 2; ++axis) {
     const int64_t extent =
         at.in_shape(0)[1 + axis] + at.ints("pad")[2 * axis] + at.ints("pad")[2 * axis + 1] - at.ints("kernel")[axis];
     const auto steps = exact_quotient(extent, at.ints("stride")[axis]);
-    if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
-                              steps ? std::optional(*steps + 1) : std::nullopt))
+    if (Problem found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
+                                steps ? std::optional(*steps + 1) : std::nullopt))
       return found;
   }
   return std::nullopt;
 }
 
-Found over_level(const RuleContext& at, std::string_view name, int64_t limit) {
+Problem over_level(const RuleContext& at, std::string_view name, int64_t limit) {
   const auto& list = at.ints(name);
   if (std::ranges::all_of(list, [&](int64_t value) { return value <= limit; })) return std::nullopt;
   return fmt::format("{}, level {} allows {}", to_string(list), at.options.level.name, limit);
 }
-Found level_kernel(const RuleContext& at) {
+Problem level_kernel(const RuleContext& at) {
   return over_level(at, "kernel", at.options.level.max_kernel);
 }
-Found level_stride(const RuleContext& at) {
+Problem level_stride(const RuleContext& at) {
   return over_level(at, "stride", at.options.level.max_stride);
 }
-Found level_pad(const RuleContext& at) {
+Problem level_pad(const RuleContext& at) {
   return over_level(at, "pad", at.options.level.max_kernel);
 }
 

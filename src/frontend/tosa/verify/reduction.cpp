@@ -9,20 +9,20 @@ namespace carina::tosa {
 namespace {
 
 // Rules of sections 2.3.1 and 2.9.
-Found axis_range(const RuleContext& at) {
+Problem axis_range(const RuleContext& at) {
   const int64_t axis = at.integer("axis");
   if (axis >= 0 && axis < static_cast<int64_t>(at.in_shape(0).rank())) return std::nullopt;
   return fmt::format("{} for {}", axis, carina::to_string(at.in_shape(0)));
 }
 
-Found reduced_shape(const RuleContext& at) {
+Problem reduced_shape(const RuleContext& at) {
   Shape wanted = at.in_shape(0);
   wanted[static_cast<size_t>(at.integer("axis"))] = 1;
   if (wanted == at.out_shape(0)) return std::nullopt;
   return fmt::format("{}, must be {}", carina::to_string(at.out_shape(0)), carina::to_string(wanted));
 }
 
-Found argmax_shape(const RuleContext& at) {
+Problem argmax_shape(const RuleContext& at) {
   std::vector<int64_t> wanted(at.in_shape(0).dims().begin(), at.in_shape(0).dims().end());
   wanted.erase(wanted.begin() + at.integer("axis"));
   if (Shape(wanted) == at.out_shape(0)) return std::nullopt;

@@ -27,7 +27,7 @@ bool out_unsigned(const RuleContext& at) {
   return at.flag("output_unsigned");
 }
 
-Found zero_point(DType dtype, bool is_unsigned, const ir::Value& value) {
+Problem zero_point(DType dtype, bool is_unsigned, const ir::Value& value) {
   const auto zero_point = constant_ints(value);
   if (!zero_point || zero_point->empty() || (*zero_point)[0] == 0 || dtype == DType::kInt8) return std::nullopt;
   // The file stores an unsigned 16-bit zero point of 32768 as int16 -32768.
@@ -35,51 +35,51 @@ Found zero_point(DType dtype, bool is_unsigned, const ir::Value& value) {
   if (dtype == DType::kInt16 && is_unsigned && middle) return std::nullopt;
   return fmt::format("{} for {}{}", (*zero_point)[0], is_unsigned ? "unsigned " : "", name_of(dtype));
 }
-Found input_zp(const RuleContext& at) {
+Problem input_zp(const RuleContext& at) {
   return zero_point(in_type(at), in_unsigned(at), at.input(3));
 }
-Found output_zp(const RuleContext& at) {
+Problem output_zp(const RuleContext& at) {
   return zero_point(out_type(at), out_unsigned(at), at.input(4));
 }
 
-Found scale32(const RuleContext& at) {
-  return at.flag("scale32") && in_type(at) == DType::kInt48 ? Found("scale32 for i48") : std::nullopt;
+Problem scale32(const RuleContext& at) {
+  return at.flag("scale32") && in_type(at) == DType::kInt48 ? Problem("scale32 for i48") : std::nullopt;
 }
-Found double_round(const RuleContext& at) {
-  return !at.flag("scale32") && at.integer("rounding_mode") == kDoubleRound ? Found("DOUBLE_ROUND without scale32")
+Problem double_round(const RuleContext& at) {
+  return !at.flag("scale32") && at.integer("rounding_mode") == kDoubleRound ? Problem("DOUBLE_ROUND without scale32")
                                                                             : std::nullopt;
 }
-Found both_unsigned(const RuleContext& at) {
-  return in_unsigned(at) && out_unsigned(at) ? Found("both") : std::nullopt;
+Problem both_unsigned(const RuleContext& at) {
+  return in_unsigned(at) && out_unsigned(at) ? Problem("both") : std::nullopt;
 }
-Found wide_unsigned(const RuleContext& at) {
+Problem wide_unsigned(const RuleContext& at) {
   const auto wide = [](DType dtype) { return dtype == DType::kInt32 || dtype == DType::kInt48; };
   if (!wide(in_type(at)) && !wide(out_type(at))) return std::nullopt;
   if (!in_unsigned(at) && !out_unsigned(at)) return std::nullopt;
   return fmt::format("{} to {}", name_of(in_type(at)), name_of(out_type(at)));
 }
 
-Found channels(const RuleContext& at) {
+Problem channels(const RuleContext& at) {
   if (!at.flag("per_channel")) return std::nullopt;
-  return at.in_shape(0).rank() == 0 ? Found("a scalar") : std::nullopt;
+  return at.in_shape(0).rank() == 0 ? Problem("a scalar") : std::nullopt;
 }
-Found scale_count(const RuleContext& at) {
+Problem scale_count(const RuleContext& at) {
   const Shape& shape = at.in_shape(0);
   const int64_t wanted = at.flag("per_channel") ? shape[shape.rank() - 1] : 1;
   return differs("the number of multipliers", at.in_shape(1)[0], wanted);
 }
 
-Found multiplier(const RuleContext& at) {
+Problem multiplier(const RuleContext& at) {
   const auto range = range_of_constant(at, at.input(1));
-  return !range || range->min >= 0 ? std::nullopt : Found(std::to_string(range->min));
+  return !range || range->min >= 0 ? std::nullopt : Problem(std::to_string(range->min));
 }
-Found shift(const RuleContext& at) {
+Problem shift(const RuleContext& at) {
   const auto range = range_of_constant(at, at.input(2));
   if (!range || (range->min >= 2 && range->max <= 62)) return std::nullopt;
   return std::to_string(range->min < 2 ? range->min : range->max);
 }
 
-Found rounding_extension(const RuleContext& at) {
+Problem rounding_extension(const RuleContext& at) {
   const int64_t mode = at.integer("rounding_mode");
   if (mode == kDoubleRound && !at.options.features.has(TosaFeature::kExtDoubleRound))
     return "DOUBLE_ROUND needs EXT-DOUBLEROUND";

@@ -14,7 +14,7 @@ constexpr int64_t kMaxSize = 16384;
 constexpr int64_t kMaxNumerator = 1 << 11;
 constexpr int64_t kMaxDownscale = 16;
 
-Found too_large(const RuleContext& at) {
+Problem too_large(const RuleContext& at) {
   for (const Shape& shape : {at.in_shape(0), at.out_shape(0)}) {
     if (shape[1] >= kMaxSize || shape[2] >= kMaxSize) return carina::to_string(shape);
   }
@@ -40,7 +40,7 @@ std::optional<Axis> axis_of(const RuleContext& at, size_t axis) {
 }
 
 template <typename Broken>
-Found either(const RuleContext& at, const Broken& broken) {
+Problem either(const RuleContext& at, const Broken& broken) {
   for (const size_t axis : {size_t{0}, size_t{1}}) {
     const auto a = axis_of(at, axis);
     if (a && broken(*a))
@@ -50,38 +50,38 @@ Found either(const RuleContext& at, const Broken& broken) {
   return std::nullopt;
 }
 
-Found positive_scale(const RuleContext& at) {
+Problem positive_scale(const RuleContext& at) {
   return either(at, [](const Axis& a) { return a.numerator <= 0 || a.denominator <= 0; });
 }
-Found numerator(const RuleContext& at) {
+Problem numerator(const RuleContext& at) {
   return either(at, [](const Axis& a) { return a.numerator > kMaxNumerator; });
 }
 // The comparison divides, because the product could overflow.
-Found downscale(const RuleContext& at) {
+Problem downscale(const RuleContext& at) {
   return either(at, [](const Axis& a) { return a.denominator >= kMaxDownscale * a.numerator; });
 }
-Found offset(const RuleContext& at) {
+Problem offset(const RuleContext& at) {
   return either(at, [](const Axis& a) { return a.offset < -a.numerator || a.offset >= kMaxDownscale * a.numerator; });
 }
-Found border(const RuleContext& at) {
+Problem border(const RuleContext& at) {
   return either(at, [](const Axis& a) { return a.border < -kMaxDownscale * a.numerator || a.border >= a.numerator; });
 }
 
-Found output_size(const RuleContext& at) {
+Problem output_size(const RuleContext& at) {
   for (const size_t axis : {size_t{0}, size_t{1}}) {
     const auto a = axis_of(at, axis);
     if (!a) return std::nullopt;
     const auto steps =
         exact_quotient((at.in_shape(0)[1 + axis] - 1) * a->numerator - a->offset + a->border, a->denominator);
-    if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
-                              steps ? std::optional(*steps + 1) : std::nullopt))
+    if (Problem found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
+                                steps ? std::optional(*steps + 1) : std::nullopt))
       return found;
   }
   return std::nullopt;
 }
 
 // The table of types says which rows are legal for which mode. Both modes have the float rows.
-Found mode_type(const RuleContext& at) {
+Problem mode_type(const RuleContext& at) {
   if (is_float(at.input(0).dtype)) return std::nullopt;
   const bool nearest = at.integer("mode") == 1;
   const bool same = at.input(0).dtype == at.output(0).dtype;
@@ -89,7 +89,7 @@ Found mode_type(const RuleContext& at) {
   return fmt::format("{} to {}", name_of(at.input(0).dtype), name_of(at.output(0).dtype));
 }
 
-Found level_scale(const RuleContext& at) {
+Problem level_scale(const RuleContext& at) {
   return either(at, [&](const Axis& a) { return a.numerator > at.options.level.max_scale * a.denominator; });
 }
 

@@ -46,12 +46,12 @@ struct RuleContext {
 };
 
 // The result of a rule: empty if it holds, otherwise what was found.
-using Found = std::optional<std::string>;
+using Problem = std::optional<std::string>;
 
 struct Rule {
   std::string_view id;    // "CONV2D.3"; stable: messages and tests quote it
   std::string_view must;  // the condition
-  Found (*broken)(const RuleContext& at);
+  Problem (*broken)(const RuleContext& at);
 };
 
 // The rules of one operator, in the order of the specification's conditions.
@@ -86,7 +86,7 @@ std::optional<IntegerRange> range_of_constant(const RuleContext& at, const ir::V
 bool is_nonzero_constant(const ir::Value& value);
 std::string to_string(std::span<const int64_t> numbers);
 // The mismatch of a size as text, such as "8 <= 4". No value if the sizes agree.
-Found differs(std::string_view name, int64_t got, std::optional<int64_t> wanted);
+Problem differs(std::string_view name, int64_t got, std::optional<int64_t> wanted);
 // numerator / denominator. No value if there is a remainder.
 std::optional<int64_t> exact_quotient(int64_t numerator, int64_t denominator);
 

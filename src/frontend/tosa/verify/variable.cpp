@@ -15,25 +15,25 @@ const ir::Node* declaration(const RuleContext& at) {
   return found == at.index.variables.end() ? nullptr : found->second;
 }
 
-Found declared_twice(const RuleContext& at) {
-  return declaration(at) == &at.node ? std::nullopt : Found(at.node.attributes.get<std::string>("name"));
+Problem declared_twice(const RuleContext& at) {
+  return declaration(at) == &at.node ? std::nullopt : Problem(at.node.attributes.get<std::string>("name"));
 }
 
-Found initial_value(const RuleContext& at) {
+Problem initial_value(const RuleContext& at) {
   if (at.node.inputs.empty()) return std::nullopt;
   if (at.node.inputs.size() > 1) return fmt::format("{} values", at.node.inputs.size());
   const ir::Value& value = at.input(0);
   const bool same = value.dtype == at.node.attributes.get<DType>("type") &&
                     std::ranges::equal(value.shape.dims(), at.ints("var_shape"));
   return same && value.constant ? std::nullopt
-                                : Found(fmt::format("{}{}", name_of(value.dtype), carina::to_string(value.shape)));
+                                : Problem(fmt::format("{}{}", name_of(value.dtype), carina::to_string(value.shape)));
 }
 
-Found declared(const RuleContext& at) {
-  return declaration(at) != nullptr ? std::nullopt : Found(at.node.attributes.get<std::string>("name"));
+Problem declared(const RuleContext& at) {
+  return declaration(at) != nullptr ? std::nullopt : Problem(at.node.attributes.get<std::string>("name"));
 }
 
-Found same_type(const RuleContext& at) {
+Problem same_type(const RuleContext& at) {
   const ir::Node& variable = *declaration(at);
   const ir::Value& value = at.row.op == TosaOp::VARIABLE_READ ? at.output(0) : at.input(0);
   const auto& shape = variable.attributes.integers("var_shape");

@@ -41,7 +41,7 @@ std::string to_string(std::span<const int64_t> numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ","));
 }
 
-Found differs(std::string_view name, int64_t got, std::optional<int64_t> wanted) {
+Problem differs(std::string_view name, int64_t got, std::optional<int64_t> wanted) {
   if (wanted && *wanted == got) return std::nullopt;
   return wanted ? fmt::format("{} is {}, must be {}", name, got, *wanted)
                 : fmt::format("{} is {}, but the division leaves a rest", name, got);
@@ -121,7 +121,7 @@ std::span<const Rule> rules_of(TosaOp op) {
 // The first rule that does not hold. Later rules assume the earlier ones.
 std::optional<Violation> first_broken(const RuleContext& at, std::span<const Rule> rules) {
   for (const Rule& rule : rules) {
-    Found found = rule.broken(at);
+    Problem found = rule.broken(at);
     if (!found) continue;
     return Violation{.rule = rule.id,
                      .section = at.row.section,

@@ -30,9 +30,9 @@ Diagnostic to_diagnostic(const Violation& violation, const std::string& where);
 
 // Checks a module against the specification: operand types, ranks and shapes, attributes, constants, profiles,
 // extensions, levels and control flow. Returns the first violation of each node, at most max_messages in total. The
-// last chapter of docs/tosa-operators.md lists the rules. Every node must have the operands and attributes of its row;
-// readers and the text parser ensure that. Source: TOSA 1.0.2, the ERROR_IF conditions of each operator and the tables
-// of its arguments.
+// last chapter of build/pages/tosa-operators.md (`make docs`) lists the rules. Every node must have the operands and
+// attributes of its row; readers and the text parser ensure that. Source: TOSA 1.0.2, the ERROR_IF conditions of each
+// operator and the tables of its arguments.
 std::vector<Violation> violations(const ir::Module& module, const VerifyOptions& options);
 
 // Like violations(), as an error with one message per violation.
