@@ -9,6 +9,7 @@ import sys
 
 PACKAGES = ("carina", "carina_arm")
 FACADES = {"carina", "carina.arm"}  # they look up names of carina_arm at their first use
+RE_EXPORTS = "carina.arm."  # modules of one line, which nothing of carina imports (scripts/generate_arm_modules.py)
 # Scripts of the Arm backend: python -m carina.NAME
 COMMANDS = {"carina.aot_arm_compiler", "carina.arm_build", "carina.arm_run", "carina.evaluate_model"}
 
@@ -63,8 +64,13 @@ def main() -> int:
     if found := cycle(graph):
         print("a cycle of imports: " + " -> ".join(found))
         return 1
-    own = [name for name in graph if name.startswith("carina.") and name not in COMMANDS]
-    outside = [f"{name} imports {other}" for name in own for other in graph[name] if other.startswith("carina_arm")]
+    own = [
+        name
+        for name in graph
+        if name.startswith("carina.") and name not in COMMANDS and not name.startswith(RE_EXPORTS)
+    ]
+    foreign = ("carina_arm", RE_EXPORTS)
+    outside = [f"{name} imports {other}" for name in own for other in graph[name] if other.startswith(foreign)]
     print("\n".join(outside) or f"{len(graph)} modules: no cycle, and carina needs nothing of carina_arm")
     return 1 if outside or len(graph) < 40 else 0
 

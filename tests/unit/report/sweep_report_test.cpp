@@ -65,7 +65,7 @@ TEST(SweepReport, csv_has_a_line_per_combination) {
       csv,
       HasSubstr(
           "int8,t-1,s,m,compiled,1000,910,1100,1.000000,2000,50.00,77,99,3,1,0,top1,88.5000,90.0000,31.50,no,ab,\n"));
-  EXPECT_THAT(csv, HasSubstr("int8,t-2,,m,rejected,0,0,0,0.000000,0,0.00,0,0,0,0,0,,,,,,,\"no, \"\"never\"\"\"\n"));
+  EXPECT_THAT(csv, HasSubstr("int8,t-2,,m,refused,0,0,0,0.000000,0,0.00,0,0,0,0,0,,,,,,,\"no, \"\"never\"\"\"\n"));
 }
 
 TEST(SweepReport, row_without_interval_is_read) {
