@@ -8,6 +8,7 @@ are limited to what the Arm backend delegates (install(arm_partition=True)); the
 import os
 
 import carina
+
 import carina_arm
 
 carina_arm.install(arm_partition=os.environ.get("CARINA_ARM_PARTITION") != "0")

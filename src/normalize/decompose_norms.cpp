@@ -13,9 +13,10 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-// x - max(x) along the axis, so that exp() cannot overflow.
+// x - max(x) along the axis, so that exp() cannot overflow. Nothing has no maximum.
 ValueId minus_maximum(Rewriter& in, ValueId x, const std::vector<size_t>& axes) {
   const Shape shape = in.shape(x);
+  if (shape.elements() == 0) return x;
   const ValueId maximum = in.make(AtenOp::amax_default, {x}, over_extremum(axes), kept_shape(shape, axes));
   return in.make(AtenOp::sub_Tensor, {x, maximum}, no_alpha(), shape);
 }

@@ -48,7 +48,7 @@ def test_every_option_of_setup_sh(ours, tmp_path):
         done = subprocess.run(
             ["bash", SETUP, name + value], env={"PATH": str(bare_tools(tmp_path))}, capture_output=True, text=True
         )
-        if effect.name == "REFUSED":
+        if effect.name == "REJECTED":
             assert done.returncode == 2 and f"{name}: not supported: {text}" in done.stderr
         elif effect.name == "NONE":
             assert f"{name} makes no difference: {text}" in done.stdout and "gcc-arm-none-eabi" not in done.stderr

@@ -81,3 +81,15 @@ def test_movement_alone_stays_on_the_cpu_unless_asked(name, models, run_carina, 
     ).json
     assert report["delegates"] == []
     assert all("--delegate-all" in node["hint"] for node in report["nodes"] if node["runs_on"] == "cpu")
+
+
+@pytest.mark.parametrize("function", [lambda x: torch.softmax(x, 0), lambda x: torch.nn.functional.softmin(x, 1)])
+@pytest.mark.parametrize("target", ["vgf", TARGETS[0]])
+def test_softmax_of_nothing_is_nothing(function, target, run_carina, tmp_path):
+    nothing = torch.zeros(0, 21, 1)
+    torch.export.save(torch.export.export(Of(function), (nothing,)), tmp_path / "m.pt2")
+    np.save(tmp_path / "x.npy", nothing.numpy())
+    options = ["--quantize", "none"] if target == "vgf" else ["--no-delegate"]
+    run_carina(["compile", tmp_path / "m.pt2", "-t", target, *options, "-o", tmp_path / "m.pte"])
+    run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "x.npy", "-o", tmp_path / "out"])
+    assert np.load(tmp_path / "out" / "output_0.npy").shape == function(nothing).shape
