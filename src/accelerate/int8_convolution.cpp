@@ -69,8 +69,7 @@ std::optional<Pixels> pixels_of(const Tensor& tensor, bool channels_last_shape) 
     if (!tensor.contiguous()) return std::nullopt;
     return Pixels{.batches = s[0], .height = s[1], .width = s[2], .channels = s[3]};
   }
-  constexpr std::array<uint8_t, 4> kLast{0, 2, 3, 1};
-  const bool last = std::ranges::equal(tensor.dim_order(), kLast);
+  const bool last = std::ranges::equal(tensor.dim_order(), channels_last(4));
   const bool same = tensor.contiguous() && (s[1] == 1 || (s[2] == 1 && s[3] == 1));
   if (!last && !same) return std::nullopt;
   return Pixels{.batches = s[0], .height = s[2], .width = s[3], .channels = s[1]};

@@ -30,22 +30,9 @@ struct DenseWords {
 
   // Copies the inputs of a pixel's window. Padding is 0.
   void gather(const int16_t* in, int64_t p, int16_t* to) const {
-    const std::array<int64_t, 3> at{p / (g.out[1] * g.out[2]) % g.out[0], p / g.out[2] % g.out[1], p % g.out[2]};
-    const int64_t n = p / (g.out[0] * g.out[1] * g.out[2]);
-    const auto inside = [&](size_t axis, int64_t position) { return position >= 0 && position < g.in[axis]; };
-    for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
-      const int64_t d = tap_position(g, 0, at[0], kd);
-      for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
-        const int64_t h = tap_position(g, 1, at[1], kh);
-        for (int64_t kw = 0; kw < g.kernel[2]; ++kw, to += g.ic) {
-          const int64_t w = tap_position(g, 2, at[2], kw);
-          if (inside(0, d) && inside(1, h) && inside(2, w))
-            std::copy_n(in + (((n * g.in[0] + d) * g.in[1] + h) * g.in[2] + w) * g.ic, g.ic, to);
-          else
-            std::fill_n(to, g.ic, int16_t{0});
-        }
-      }
-    }
+    for_each_run(g, pixel_of(g, p), [&](int64_t offset, int64_t count) {
+      to = offset < 0 ? std::fill_n(to, count, int16_t{0}) : std::copy_n(in + offset, count, to);
+    });
   }
 
   void run(const Execution& call) const {

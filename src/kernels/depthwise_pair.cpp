@@ -80,11 +80,12 @@ struct Pair {
   // One row of the result, whose window begins at row `first` of the expanded image.
   void convolve(const Execution& call, int64_t row, int64_t first, const float* held, const float** x,
                 int64_t slot) const {
+    const int64_t capacity = ring().rows;
     int64_t at = 0;
     for (int64_t ox = 0; ox < wide.out[2]; ++ox) {
       for (int64_t ky = 0; ky < wide.kernel[1]; ++ky) {
         const int64_t y = first + ky * wide.dilation[1];
-        const float* line = y < 0 || y >= wide.in[1] ? nullptr : held + y % ring().rows * row_elements();
+        const float* line = y < 0 || y >= wide.in[1] ? nullptr : held + y % capacity * row_elements();
         for (int64_t kx = 0; kx < wide.kernel[2]; ++kx) {
           const int64_t column = tap_position(wide, 2, ox, kx);
           x[at++] = line == nullptr || column < 0 || column >= width() ? nullptr : line + column * wide.ic;
