@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "datasets/number_text_internal.h"
+#include "files/file_kind.h"
 
 namespace carina::datasets {
 
@@ -99,16 +100,12 @@ std::vector<double> elements_of(const Image& image, const Layout& layout, const 
   return elements;
 }
 
-std::string_view start_of(const Buffer& file) {
-  return {reinterpret_cast<const char*>(file.data()), file.size()};
-}
-
 }  // namespace
 
 ImageFormat image_format_of(const Buffer& file) {
-  if (start_of(file).starts_with("\x89PNG\r\n")) return ImageFormat::kPng;
-  if (start_of(file).starts_with("\xFF\xD8\xFF")) return ImageFormat::kJpeg;
-  return ImageFormat::kNone;
+  const files::FileKind kind = files::kind_of(file);
+  if (kind == files::FileKind::kPng) return ImageFormat::kPng;
+  return kind == files::FileKind::kJpeg ? ImageFormat::kJpeg : ImageFormat::kNone;
 }
 
 Result<Tensor> image_tensor(const Buffer& file, const InputType& input, const ImageOptions& options,

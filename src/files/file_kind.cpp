@@ -20,6 +20,7 @@ struct Row {
   std::string_view name;
   std::string_view advice;
 };
+constexpr std::string_view kOfImages = "it can be an input (-i); a folder of images can be --calibrate and --data";
 constexpr std::array kRows{
     Row{FileKind::kUnknown, "a file of no kind that Carina knows, or damaged at its start", "is the file complete?"},
     Row{FileKind::kEmpty, "an empty file", "was it written to the end?"},
@@ -67,7 +68,8 @@ constexpr std::array kRows{
     Row{FileKind::kHtml, "an HTML page", "a download may have ended in an error page; open it in a browser"},
     Row{FileKind::kWav, "a sound file (.wav)",
         "compute the model's input from it in Python, and save one array: np.savez(\"data.npz\", x=array)"},
-    Row{FileKind::kImage, "an image", "it can be an input (-i); a folder of images can be --calibrate and --data"},
+    Row{FileKind::kPng, "an image", kOfImages},
+    Row{FileKind::kJpeg, "an image", kOfImages},
     Row{FileKind::kText, "a text file",
         "`carina run -i` reads numbers from a .csv; for other data: np.savez(\"data.npz\", x=np.loadtxt(...))"},
     Row{FileKind::kVelaRaw, "a command stream (Vela's raw .npz)", "carina npu run, disasm and inspect take it"},
@@ -139,8 +141,8 @@ constexpr std::array kMagics{
           FileKind::kElf},
     Magic{"GGUF", FileKind::kGguf},
     Magic{"\x1f\x8b", FileKind::kGzip},
-    Magic{"\x89PNG", FileKind::kImage},
-    Magic{"\xff\xd8\xff", FileKind::kImage},
+    Magic{"\x89PNG\r\n", FileKind::kPng},
+    Magic{"\xff\xd8\xff", FileKind::kJpeg},
     Magic{"version https://git-lfs", FileKind::kLfsPointer},
     Magic{"<!DOCTYPE html", FileKind::kHtml},
     Magic{"<!doctype html", FileKind::kHtml},

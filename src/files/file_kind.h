@@ -38,7 +38,8 @@ enum class FileKind : uint8_t {
   kLfsPointer,  // what Git has in the place of a file that Git LFS keeps
   kHtml,        // often the error page of a download
   kWav,
-  kImage,    // PNG or JPEG
+  kPng,
+  kJpeg,
   kText,     // any other text
   kVelaRaw,  // a command stream in Vela's raw .npz
   kNpz,

@@ -13,7 +13,6 @@
 #include "base/io/temporary_folder.h"
 #include "base/system/terminal.h"
 #include "carina/buffer.h"
-#include "datasets/run_inputs.h"
 #include "files/file_kind.h"
 
 namespace carina::cli {
@@ -22,14 +21,16 @@ namespace {
 
 using files::FileKind;
 
-constexpr std::array<std::pair<FileKind, std::string_view>, 8> kEndings{{{FileKind::kPt2, ".pt2"},
-                                                                         {FileKind::kTosa, ".tosa"},
-                                                                         {FileKind::kVgf, ".vgf"},
-                                                                         {FileKind::kPte, ".pte"},
-                                                                         {FileKind::kBundledProgram, ".bpte"},
-                                                                         {FileKind::kVelaRaw, ".npz"},
-                                                                         {FileKind::kNpz, ".npz"},
-                                                                         {FileKind::kNpy, ".npy"}}};
+constexpr std::array<std::pair<FileKind, std::string_view>, 10> kEndings{{{FileKind::kPt2, ".pt2"},
+                                                                          {FileKind::kTosa, ".tosa"},
+                                                                          {FileKind::kVgf, ".vgf"},
+                                                                          {FileKind::kPte, ".pte"},
+                                                                          {FileKind::kBundledProgram, ".bpte"},
+                                                                          {FileKind::kVelaRaw, ".npz"},
+                                                                          {FileKind::kNpz, ".npz"},
+                                                                          {FileKind::kNpy, ".npy"},
+                                                                          {FileKind::kPng, ".png"},
+                                                                          {FileKind::kJpeg, ".jpg"}}};
 
 bool is_text(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) {
@@ -42,8 +43,6 @@ bool is_text(std::span<const std::byte> bytes) {
 std::string_view ending_of(const Buffer& file) {
   const auto* found = std::ranges::find(kEndings, files::kind_of(file), &std::pair<FileKind, std::string_view>::first);
   if (found != kEndings.end()) return found->second;
-  const datasets::ImageFormat image = datasets::image_format_of(file);
-  if (image != datasets::ImageFormat::kNone) return image == datasets::ImageFormat::kPng ? ".png" : ".jpg";
   return is_text(file.bytes()) ? ".csv" : ".bin";
 }
 
