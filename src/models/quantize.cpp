@@ -109,7 +109,8 @@ Result<void> quantize_values(Model& model, const QuantizeRequest& request, const
   if (request.mode == QuantizeMode::kNone) return {};
   if (request.origin == QuantizeRequest::Origin::kStandIn) return estimate(model, request, log);
   if (request.samples) return calibrate(model, request, log);
-  if (request.mode != QuantizeMode::kAlways) return {};
+  if (request.mode != QuantizeMode::kAlways && request.scheme.general.weights.pruning == quantize::Pruning::kNone)
+    return {};
   return fail({.where = model.name,
                .what = fmt::format("{} quantization needs calibration data", request.scheme.name),
                .hint = "give --calibrate FILE.npz with real inputs of the model; --calibrate random shows cycles and "

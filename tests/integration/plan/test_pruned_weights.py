@@ -79,3 +79,8 @@ def test_weights_that_pytorch_pruned_give_the_same_program(run_carina, model, co
 )
 def test_wrong_pruning_is_an_error(run_carina, model, options, text):
     assert text in compiled(run_carina, model, *options, expect=2).stdout
+
+
+def test_pruning_needs_a_float_model_and_calibration_data(run_carina, model, tmp_path):
+    options = ["-t", TARGET, "--prune-weights", "2:4", "-o", tmp_path / "m.pte"]
+    assert "needs calibration data" in run_carina(["compile", model, *options], expect=2).stderr
