@@ -69,9 +69,8 @@ def _run(words: Sequence[str], note: Callable[[Diagnostic], None], *, as_json: b
         said = json.loads(done.stdout) if as_json else {}
     except json.JSONDecodeError:
         said = {}
-    if done.returncode == 0 or (
-        said and "errors" not in said
-    ):  # a sweep in which nothing compiled has rows with the reasons
+    # A sweep in which nothing compiled has rows with the reasons.
+    if done.returncode == 0 or (said and "errors" not in said):
         return done.stdout
     errors = _diagnostics(said, done.returncode)
     if not errors:

@@ -221,9 +221,8 @@ class Samples:
         names = [wanted.name for wanted in self._inputs]
         found = {name: item.named[name] for name in names if name in item.named}
         others = [name for name in item.named if name not in found]
-        if (
-            len(names) == 1 and not found
-        ):  # a model with one input takes "x", or the only array that is no label, or that has its shape
+        # A model with one input takes "x", or the only array that is no label, or that has its shape.
+        if len(names) == 1 and not found:
             alone = (
                 ["x"]
                 if "x" in others
@@ -317,9 +316,8 @@ def arrays_by_input(samples: Samples, inputs: Sequence[InputType]) -> dict[str, 
         wanted.name: np.concatenate([np.asarray(dense(sample[n])) for sample in samples.samples])
         for n, wanted in enumerate(inputs)
     }
-    if (
-        len({label.shape[1:] for label in samples.labels}) == 1
-    ):  # boxes of objects, for example, differ from sample to sample
+    # Boxes of objects, for example, differ from sample to sample.
+    if len({label.shape[1:] for label in samples.labels}) == 1:
         name = next(name for name in LABELS if name not in arrays)
         arrays[name] = np.concatenate(samples.labels)
     return arrays

@@ -408,9 +408,8 @@ class Sharing:
         """Cancels tasks and removes the plugins. Workers then kill their children and remove the files."""
         if self._client.status != "running":
             return
-        with contextlib.suppress(
-            OSError, ValueError, RuntimeError
-        ):  # the scheduler has stopped, and its plugins with it
+        # The scheduler may have stopped, and its plugins with it.
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
             if self._sent:
                 self._client.cancel(list(self._sent))
             for name in [*(job.name for job in self._jobs), self._id]:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -32,8 +33,9 @@ WORDS = [
     "--json",
 ]
 COUNT = 36
-sys.path.insert(0, str(ROOT / "python"))
-Parts = runpy.run_path(str(ROOT / "python" / "carina" / "cluster" / "parts.py"))["Parts"]
+PACKAGE = Path(os.environ["CARINA_BIN"]).parents[1] / "python"  # the build's, which other tests import, too
+sys.path.insert(0, str(PACKAGE))
+Parts = runpy.run_path(str(PACKAGE / "carina" / "cluster" / "parts.py"))["Parts"]
 
 # Runs `carina`. {fault} runs before each job; $job is the file of the job, $calls the number of jobs so far.
 SCRIPT = """#!/bin/sh

@@ -19,9 +19,8 @@ def is_known(name, got, wanted):
     """Whether this is a known difference from eager PyTorch; the comments give the reasons."""
     if name == "aten::sign.out":  # NaN stays NaN, as in ExecuTorch's kernel
         return difference(torch.where(got.isnan(), wanted, got), wanted, name) is None
-    if (
-        name == "aten::var_mean.correction_out"
-    ):  # the mean of an infinity is an infinity; PyTorch's running mean loses it
+    # The mean of an infinity is an infinity; PyTorch's running mean loses it.
+    if name == "aten::var_mean.correction_out":
         return difference(torch.where(wanted.isnan(), wanted, got), wanted, name) is None
     return False
 
