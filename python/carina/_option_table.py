@@ -74,6 +74,7 @@ OPTIONS = (
     Option("optimize", "", "optimize", "choice", None),
     Option("dynamic_weights", "", "dynamic_weights", "flag", None),
     Option("check", "", "check", "choice", None),
+    Option("show", "", "show", "texts", None),
     Option("extra_flag", "", "vela_flags", "texts", None),
     Option("dump", "", "dump_folder", "path", None),
 )
@@ -133,6 +134,7 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     optimize: Literal["speed", "search", "size", "performance", "2", "3", "s"]
     dynamic_weights: bool
     check: Literal["quick", "full", "off"]
+    show: Strings
     extra_flag: Strings
     dump: Path | None
     report: Path | None

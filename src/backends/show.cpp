@@ -53,7 +53,7 @@ std::string allocation_text(const plan::Schedule& schedule) {
   for (const results::HeldBytes& held : memory_map(schedule)) {
     table.add({std::to_string(held.first_operation), std::to_string(held.last_operation), held.memory,
                fmt::format("{:#x}", held.address_bytes), fmt::format("{:#x}", held.address_bytes + held.bytes),
-               grouped(held.bytes), held.name});
+               grouped(held.bytes), held.layer.empty() ? held.name : fmt::format("{} of {}", held.name, held.layer)});
   }
   return table.text(0);
 }

@@ -1,10 +1,12 @@
 #include "driver/compile_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
 
+#include "base/text/nearest.h"
 #include "datasets/random_samples.h"
 #include "datasets/sample_reader.h"
 #include "files/file_kind.h"
@@ -108,9 +110,26 @@ Result<void> set_vela_flags(CompileRequest& request, const Log& log) {
   return {};
 }
 
+Result<void> set_shown(CompileRequest& request) {
+  for (const std::string& name : request.show) {
+    const auto found = std::ranges::find(backends::kShowNames, name);
+    if (found == backends::kShowNames.end())
+      return fail({.where = "--show",
+                   .what = "unknown part",
+                   .expected = fmt::format("{}", fmt::join(backends::kShowNames, ", ")),
+                   .got = name,
+                   .hint = nearest_hint(name, {backends::kShowNames.begin(), backends::kShowNames.end()}),
+                   .fault = Fault::kUsage});
+    request.shown.push_back(static_cast<backends::Show>(found - backends::kShowNames.begin()));
+  }
+  request.show.clear();
+  return {};
+}
+
 }  // namespace
 
 Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
+  CARINA_CHECKED(set_shown(request));
   CARINA_CHECKED(set_vela_flags(request, log));
   CARINA_CHECKED(set_board(request));
   return request;

@@ -102,6 +102,7 @@ std::vector<std::string> keep_operators(const std::vector<std::string>& names, c
 }  // namespace
 
 Result<SplitOptions> with_user_nodes(SplitOptions choices, const models::Model& model) {
+  choices.left_float = model.left_float;
   if (choices.cpu_modules.empty() && choices.cpu_ops.empty()) return choices;
   Reasons reasons(model.nodes.size());
   Diagnostics errors;

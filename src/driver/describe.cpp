@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <span>
 
 #include "carina/check.h"
@@ -49,17 +51,33 @@ std::string became(const Parts& parts, const std::string& op) {
   return text;
 }
 
-// Formats each reason once, in order. If the node became several operators, each reason names its operator.
+// "aten.view, aten.add, aten.mul and 4 more"
+std::string some_of(const std::vector<std::string>& ops) {
+  constexpr size_t kShown = 3;
+  const std::string text = fmt::format("{}", fmt::join(ops | std::views::take(kShown), ", "));
+  return ops.size() <= kShown ? text : fmt::format("{} and {} more", text, ops.size() - kShown);
+}
+
+// Formats each reason once, in order, the first few if there are many. If the node became several operators, a reason
+// names those that have it, unless all do.
 std::string reasons_of(const Parts& parts) {
-  std::vector<std::string> reasons;
+  struct Shared {
+    std::string reason;
+    std::vector<std::string> ops;
+  };
+  std::vector<Shared> reasons;
   for (const partition::Decision* part : parts) {
-    const std::string reason =
-        parts.size() == 1 ? part->reason : fmt::format("{}: {}", bare_op(part->op), part->reason);
-    if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
+    auto known = std::ranges::find(reasons, part->reason, &Shared::reason);
+    if (known == reasons.end()) known = reasons.insert(known, {.reason = part->reason, .ops = {}});
+    const std::string op(bare_op(part->op));
+    if (std::ranges::find(known->ops, op) == known->ops.end()) known->ops.push_back(op);
   }
+  if (reasons.size() == 1) return reasons.front().reason;
+  constexpr size_t kShown = 4;
   std::string text;
-  for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
-  return text;
+  for (const Shared& shared : reasons | std::views::take(kShown))
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", some_of(shared.ops), shared.reason);
+  return reasons.size() <= kShown ? text : fmt::format("{}; and {} more like these", text, reasons.size() - kShown);
 }
 
 void set_parts(NodeReport& row, const Parts& parts) {

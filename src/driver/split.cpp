@@ -33,6 +33,20 @@ Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const lower::Target&
   return std::move(lowered->graph);
 }
 
+// Gives nodes that are rejected because they are not quantized the reason why the scheme left them float, if it did.
+std::vector<std::optional<ir::Rejection>> explained(std::vector<std::optional<ir::Rejection>> rejections,
+                                                    const ir::Graph& graph,
+                                                    const std::map<size_t, std::string>& left_float) {
+  for (size_t n = 0; n < rejections.size(); ++n) {
+    if (!rejections[n] || rejections[n]->rule != lower::kNotQuantized || !graph.nodes[n].origin.valid()) continue;
+    const auto why = left_float.find(graph.nodes[n].origin.index());
+    if (why == left_float.end()) continue;
+    rejections[n]->reason = why->second;
+    rejections[n]->hint.clear();
+  }
+  return rejections;
+}
+
 }  // namespace
 
 Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
@@ -46,7 +60,9 @@ Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& ba
                                            .arithmetic = options.arithmetic,
                                            .rejected = rejected};
   Split split;
-  const auto legality = [&](const ir::Graph& annotated) { return lower::rejections_of(annotated, backend.lowering); };
+  const auto legality = [&](const ir::Graph& annotated) {
+    return explained(lower::rejections_of(annotated, backend.lowering), annotated, options.left_float);
+  };
   CARINA_TRY(split.partitioned, partition::partition(prepared, legality, wanted, log));
   CARINA_CHECKED(normalize::to_core_aten(split.partitioned.program, log));
   const ir::PassOptions passes = models::options_for(options.passes, lower::clean_up_pipeline());

@@ -1,6 +1,7 @@
 // Declares the step that partitions a prepared graph between CPU and NPU and lowers both sides.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ class SplitCache;
 // The nodes that the user keeps on the CPU, and the options of the partition.
 struct SplitOptions : options::PartitionOptions {
   partition::UserConstraint keep = {};  // the nodes of cpu_modules and cpu_ops in the user's model (with_user_nodes())
-  std::vector<std::string> made_ops = {};  // of cpu_ops: operators that only the passes of prepare() have made
+  std::vector<std::string> made_ops = {};         // of cpu_ops: operators that only the passes of prepare() have made
+  std::map<size_t, std::string> left_float = {};  // models::Model::left_float; `origin` of nodes is the key
   partition::FloatsOnCpu floats = partition::FloatsOnCpu::kRounded;
   partition::CpuArithmetic arithmetic = partition::CpuArithmetic::kFloats;
   ir::PassOptions passes = {};  // for the clean-up after lowering

@@ -28,7 +28,7 @@ Rejected check_plain(const Candidate& c, const ir::Value& value, PlainIntegers i
   if (is_float(value.dtype)) {
     if (c.target.takes_floats) return std::nullopt;
     if (value.constant && takes_float_constants(c.node.op.aten()) && works_on_quantized(c)) return std::nullopt;
-    return rejected("types.not-quantized", value.name + " is not quantized", std::string(hint));
+    return rejected(kNotQuantized, value.name + " is not quantized", std::string(hint));
   }
   // Q/DQ nodes and MXFP have their own checks.
   const AtenFamily family = traits_of(c.node.op.aten()).family;

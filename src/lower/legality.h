@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -8,6 +9,9 @@
 #include "lower/target.h"
 
 namespace carina::lower {
+
+// The rule of nodes that are rejected because a value is not quantized.
+inline constexpr std::string_view kNotQuantized = "types.not-quantized";
 
 // Returns for each node of a prepared graph, after ir::propagate_quantization, the first rule that keeps it off the
 // target: operator, types (integers, or fully quantized), static shapes, limits of the operator. No value: the target

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,11 @@ struct Model {
   // Normalized (normalize::prepare); Node::origin is the index in `nodes`. Values have `quantization` once they are
   // quantized.
   ir::Graph graph;
-  std::string quantization = "none";           // the origin of the quantization, for reports
-  bool random_ranges = false;                  // quantized with ranges of random inputs
-  size_t samples = 0;                          // of calibration
-  std::vector<std::string> beyond_int32 = {};  // names of values of int64 that the samples have shown beyond int32
+  std::string quantization = "none";              // the origin of the quantization, for reports
+  bool random_ranges = false;                     // quantized with ranges of random inputs
+  size_t samples = 0;                             // of calibration
+  std::vector<std::string> beyond_int32 = {};     // names of values of int64 that the samples have shown beyond int32
+  std::map<size_t, std::string> left_float = {};  // by index in `nodes`: why the scheme leaves the node float
 };
 
 struct ImportOptions {

@@ -83,6 +83,7 @@ Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& 
   model.quantization = calibration_text(request, samples.size());
   model.random_ranges = request.origin != QuantizeRequest::Origin::kData;
   model.samples = samples.size();
+  model.left_float = quantize::left_float_by(request.scheme, model.graph, options.user_nodes);
   CARINA_TRY(quantize::PtqFindings findings, quantize::quantize(model.graph, samples, options, log));
   model.beyond_int32 = std::move(findings.beyond_int32);
   return {};

@@ -271,6 +271,7 @@ class Quantizer {
       nodes.push_back(std::move(graph_.nodes[n]));
       if (!schemes_.is_left_float(n)) continue;
       const std::string name = nodes.back().name, source = nodes.back().source;
+      const ir::NodeId origin = nodes.back().origin;
       std::vector<Node> clones;
       for (ValueId& output : nodes.back().outputs) {
         if (!output.valid() || !graph_[output].quantization) continue;
@@ -281,7 +282,8 @@ class Quantizer {
                           .inputs = {output},
                           .outputs = {quantized},
                           .attributes = {{"memory_format", std::monostate()}},
-                          .source = source});
+                          .source = source,
+                          .origin = origin});
       }
       std::ranges::move(clones, std::back_inserter(nodes));
     }

@@ -137,7 +137,45 @@ void check_edges(const Override& override, Diagnostics& errors) {
                     .fault = Fault::kUsage});
 }
 
+std::string option_of(const Override& override) {
+  switch (override.of) {
+    case Override::Of::kNode:
+      return "node:" + override.name;
+    case Override::Of::kOperator:
+      return "op:" + override.name;
+    case Override::Of::kModule:
+      return "module:" + override.name;
+    case Override::Of::kModuleType:
+      return "type:" + override.name;
+    case Override::Of::kInputs:
+      return "input";
+    case Override::Of::kOutputs:
+      return "output";
+  }
+  CARINA_UNREACHABLE("override", override.of);
+}
+
 }  // namespace
+
+std::map<size_t, std::string> left_float_by(const Scheme& scheme, const ir::Graph& graph,
+                                            std::span<const UserNode> user_nodes) {
+  std::map<size_t, std::string> reasons;
+  for (const ir::Node& node : graph.nodes) {
+    if (!node.origin.valid() || node.origin.index() >= user_nodes.size()) continue;
+    const size_t origin = node.origin.index();
+    if (samples_coordinates(node, user_nodes)) {
+      reasons[origin] = fmt::format(
+          "it stays float, because 8 bits do not resolve its coordinates; --quantize-at node:{}=int16x8 quantizes it",
+          user_nodes[origin].name);
+    }
+    for (const Override& override : scheme.overrides) {
+      if (is_of_edges(override) || !applies(override, node, user_nodes)) continue;
+      reasons.erase(origin);
+      if (!override.scheme) reasons[origin] = fmt::format("--quantize-at {}=float keeps it float", option_of(override));
+    }
+  }
+  return reasons;
+}
 
 Result<SchemeOf> SchemeOf::create(const ir::Graph& graph, const Scheme& scheme, std::span<const UserNode> user_nodes) {
   Diagnostics errors;

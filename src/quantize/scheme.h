@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,11 @@ struct Ranked {
   std::optional<NodeScheme> scheme;  // no value: left float
   size_t rank = 0;
 };
+
+// Why a scheme leaves nodes float: by Node::origin, with what would quantize them. Example: "grid_sampler stays float,
+// because 8 bits do not resolve its coordinates; --quantize-at op:grid_sampler=int16x8 quantizes it".
+std::map<size_t, std::string> left_float_by(const Scheme& scheme, const ir::Graph& graph,
+                                            std::span<const UserNode> user_nodes);
 
 class SchemeOf {
  public:

@@ -14,7 +14,15 @@ namespace carina::cli {
 namespace completion_command {
 namespace {
 
+// The options of a Python script (`carina aot`) are those in its help, which the shell asks for when they are needed.
+std::string names_in_help(const CLI::App& command) {
+  return fmt::format(
+      "$(carina {} --help 2>/dev/null | grep -oE -- '(^|[ ,])--?[a-zA-Z][a-zA-Z0-9_-]*' | tr -d ' ,' | sort -u)",
+      command.get_name());
+}
+
 std::string names_of_options(const CLI::App& command) {
+  if (command.get_prefix_command()) return names_in_help(command);
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
     std::ranges::move(names_of(*option), std::back_inserter(names));
@@ -71,6 +79,9 @@ std::string bash_script(const CLI::App& carina) {
       for (const std::string& name : names_of(*option))
         if (!taken.empty()) values += fmt::format("    {}:{}) values=\"{}\" ;;\n", command->get_name(), name, taken);
     }
+    if (command->get_prefix_command())
+      values +=
+          fmt::format("    {0}:-t|{0}:--target) values=\"{1}\" ;;\n", command->get_name(), names_in(known.targets));
     if (const std::string behind = values_behind(*command, known); !behind.empty())
       values += fmt::format("    {0}:{0}) values=\"{1}\" ;;\n", command->get_name(), behind);
   }
@@ -126,6 +137,9 @@ std::string fish_script(const CLI::App& carina) {
   for (const CLI::App* command : commands_of(carina)) {
     script += fmt::format("complete -c carina -f -n __fish_use_subcommand -a {} -d {}\n", command->get_name(),
                           in_quotes(command->get_description()));
+    if (command->get_prefix_command())
+      script += fmt::format("complete -c carina -n '__fish_seen_subcommand_from {}' -a \"({})\"\n", command->get_name(),
+                            names_in_help(*command).substr(2, names_in_help(*command).size() - 3));
     for (const CLI::Option* option : command->get_options()) {
       std::string names;
       for (const std::string& name : option->get_snames()) names += " -s " + name;

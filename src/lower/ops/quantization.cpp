@@ -29,7 +29,7 @@ bool is_plain_type(DType type) {
 // `real` is the float side, which must be quantized too.
 Rejected check_sides(const Candidate& c, const ir::Value& real) {
   if (!real.quantization) {
-    return rejected("types.not-quantized", real.name + " is computed in float", "quantize what reads or makes it too");
+    return rejected(kNotQuantized, real.name + " is computed in float", "quantize what reads or makes it too");
   }
   const DType type = c.node.attributes.get<DType>("dtype");
   if (is_plain_type(type)) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include "carina/check.h"
 
@@ -17,7 +18,7 @@ size_t code_points(const std::string& text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-constexpr size_t kLeast = 24;  // columns of text: fewer are not worth the lines that they take
+constexpr size_t kLeast = 24;  // columns of text: a narrower last column goes below the others
 
 std::string padded(const std::string& text, size_t width, Align align) {
   const std::string blanks(width - std::min(width, code_points(text)), ' ');
@@ -64,19 +65,24 @@ std::string Table::text(size_t indent) const {
     for (size_t c = 0; c < columns_.size(); ++c) widths[c] = std::max(widths[c], code_points(line[c]));
   }
   const size_t before_last = indent + std::accumulate(widths.begin(), widths.end() - 1, 2 * (widths.size() - 1));
-  const bool wraps = table_limit() > before_last + kLeast && columns_.back().align == Align::kLeft;
-  if (wraps) widths.back() = std::min(widths.back(), table_limit() - before_last);
+  const size_t below_begins = indent + 4;
+  const bool breaks = table_limit() >= below_begins + kLeast && columns_.back().align == Align::kLeft &&
+                      before_last + widths.back() > table_limit();
+  const bool is_below = breaks && table_limit() < before_last + kLeast;
+  const size_t last_begins = is_below ? below_begins : before_last;
+  if (breaks) widths.back() = std::min(widths.back(), table_limit() - last_begins);
   std::string out;
+  const auto add = [&](std::string row) {
+    row.erase(row.find_last_not_of(' ') + 1);
+    if (!row.empty()) out += row + '\n';
+  };
   for (const auto& line : lines) {
     std::string row(indent, ' ');
     for (size_t c = 0; c + 1 < columns_.size(); ++c) row += padded(line[c], widths[c], columns_[c].align) + "  ";
-    const std::vector<std::string> last = wraps ? broken(line.back(), widths.back()) : std::vector{line.back()};
-    for (const std::string& part : last) {
-      row += padded(part, widths.back(), columns_.back().align);
-      row.erase(row.find_last_not_of(' ') + 1);
-      out += row + '\n';
-      row.assign(before_last, ' ');
-    }
+    if (is_below) add(std::exchange(row, std::string(last_begins, ' ')));
+    const std::vector<std::string> last = breaks ? broken(line.back(), widths.back()) : std::vector{line.back()};
+    for (const std::string& part : last)
+      add(std::exchange(row, std::string(last_begins, ' ')) + padded(part, widths.back(), columns_.back().align));
   }
   return out;
 }

@@ -21,7 +21,8 @@ class Table {
   // The number of cells is that of the columns.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   // Returns the lines. Each begins with `indent` blanks and ends with a newline. Widths are in code points. A table
-  // that is wider than wrap_tables_to() allows has its last column on several lines.
+  // that is wider than wrap_tables_to() allows has its last column on several lines, beside the others or, if they
+  // leave it no room, below them.
   [[nodiscard]] std::string text(size_t indent) const;
 
  private:

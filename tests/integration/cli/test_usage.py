@@ -5,7 +5,9 @@ import json
 import os
 import re
 import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import npu_graphs
 import numpy as np
@@ -121,16 +123,17 @@ def test_help_is_a_command_too(run_carina):
         ("completion f", {"fish"}),
         ("npu r", {"run"}),
         ("compile --io = ui", {"uint8"}),
+        ("aot --memory_m", {"--memory_mode"}),
+        ("aot -t ethos-u65", {"ethos-u65-256", "ethos-u65-512"}),
     ],
 )
-def test_bash_completes_commands_and_options(run_carina, tmp_path, typed, completed):
+def test_bash_completes_commands_and_options(carina, run_carina, tmp_path, typed, completed):
     (tmp_path / "script").write_text(run_carina(["completion", "bash"]).stdout)
     words = f"carina {typed}".split()
     shell = f"source {tmp_path / 'script'}; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _carina; echo ${{COMPREPLY[@]}}"
-    assert (
-        set(subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True).stdout.split())
-        == completed
-    )
+    env = {**os.environ, "PATH": f"{Path(carina).parent}:{os.environ['PATH']}", "CARINA_PYTHON": sys.executable}
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True, env=env)
+    assert set(done.stdout.split()) == completed
 
 
 def test_completion_has_each_command_and_names_the_shells(run_carina):
@@ -769,3 +772,24 @@ def test_operators_are_found_by_a_part_of_their_name(run_carina):
     text = run_carina(["ops", "Conv2D"]).stdout
     assert "| aten.conv2d.default |" in text and "| tosa.CONV2D |" in text and "aten.conv1d" not in text
     assert "no operator has this text" in run_carina(["ops", "conv7d"], expect=2).stderr
+
+
+def test_explain_says_why_the_scheme_leaves_a_node_float(run_carina):
+    words = ["explain", MODEL, "-t", "ethos-u55-128", "--calibrate", CALIBRATION, "--json"]
+    name = run_carina(words).json["nodes"][0]["name"]
+    nodes = run_carina([*words, "--quantize-at", f"node:{name}=float"]).json["nodes"]
+    assert {row["reason"] for row in nodes if row["name"] == name} == {
+        f"--quantize-at node:{name}=float keeps it float"
+    }
+
+
+def test_show_prints_the_parts_that_it_names(run_carina, work, tmp_path):
+    words = ["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte"]
+    shown = run_carina([*words, "--show", "allocation", "--show", "config"]).stdout
+    assert "--- allocation of delegate 0\n" in shown and "System_Config.Ethos_U55_High_End_Embedded" in shown
+    assert (
+        run_carina([*words, "--show", "weights"]).stdout
+        == run_carina([*words, "--extra-flag", "--verbose-weights"]).stdout
+    )
+    wrong = run_carina([*words, "--show", "alocation"], expect=2).stderr
+    assert "expected config, graph, schedule, allocation" in wrong and "did you mean allocation?" in wrong

@@ -39,10 +39,22 @@ TEST(Table, last_column_wraps_at_the_limit) {
             "  relu         -  supported\n");
 }
 
+TEST(Table, last_column_goes_below_where_it_has_no_room) {
+  const Limit limit(34);  // beside the others, the last column would have 16 columns
+  EXPECT_EQ(example().text(2),
+            "  node    cycles\n"
+            "      why\n"
+            "  conv2d   1,472\n"
+            "      the stride is 5, and the NPU\n"
+            "      supports at most 3\n"
+            "  relu         -\n"
+            "      supported\n");
+}
+
 TEST(Table, without_limit_or_room_nothing_wraps) {
   const std::string whole = example().text(2);
   EXPECT_EQ(std::ranges::count(whole, '\n'), 3);
-  const Limit limit(30);  // the last column would have 12 columns
+  const Limit limit(20);  // below the others, the last column would have 14 columns
   EXPECT_EQ(example().text(2), whole);
   EXPECT_GT(widest(whole), 48U);
 }
