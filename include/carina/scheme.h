@@ -29,12 +29,17 @@ enum class RangeChoice : uint8_t {
   kMovingAverage,  // the moving average of the ends of each sample's tensor, with weight 0.01 for a new one
 };
 
+// Whether values behind the last large layers, where 16 bits cost next to nothing, have 16 bits in a scheme with 8
+// (quantize/wide_tail_internal.h).
+enum class Tail : uint8_t { kWide, kNarrow };
+
 struct ActivationScheme {
   DType dtype = DType::kInt8;
   int64_t qmin = -128;
   int64_t qmax = 127;
   Symmetry symmetry = Symmetry::kAffine;
   RangeChoice ranges = RangeChoice::kMeasured;
+  Tail tail = Tail::kWide;  // only the general scheme's value is used
 
   [[nodiscard]] int64_t steps() const { return qmax - qmin; }
   bool operator==(const ActivationScheme&) const = default;

@@ -17,8 +17,8 @@ models::ImportOptions import_options_of(const CompileRequest& request);
 backends::DelegateOptions delegate_options_of(const CompileRequest& request);
 Result<CompileOptions> options_of(const CompileRequest& request, const Log& log);
 
-// Returns the request with the settings of its Vela flags, and then those of its board where nothing else sets them, and
-// with the parts that --show names. Errors (usage): those of read_vela_flags(); an unknown board or part.
+// Returns the request with the settings of its Vela flags, and then those of its board where nothing else sets them,
+// and with the parts that --show names. Errors (usage): those of read_vela_flags(); an unknown board or part.
 Result<CompileRequest> with_flags(CompileRequest request, const Log& log);
 
 // is_graph(): whether the request's model, a file or bytes in memory, is a TOSA or VGF graph. graph_of() reads that

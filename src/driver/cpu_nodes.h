@@ -7,8 +7,8 @@
 
 namespace carina::driver {
 
-// Finds the nodes that cpu_modules and cpu_ops name, and fills `keep`, `made_ops` and `left_float`. The names are looked up in the
-// user's model, before anything is decomposed: "softmax" keeps all nodes that a softmax became.
+// Finds the nodes that cpu_modules and cpu_ops name, and fills `keep`, `made_ops` and `left_float`. The names are
+// looked up in the user's model, before anything is decomposed: "softmax" keeps all nodes that a softmax became.
 //   A module is a path ("features.3", with all modules below it) or a type ("Conv2d", "torch.nn.modules.conv.Conv2d").
 //   An operator is "aten.conv2d.default", "conv2d.default" or "conv2d". If the model does not have it, it may be one
 //   that the passes of prepare() have made.

@@ -200,7 +200,8 @@ class MixedPrecision {
             .scheme = std::move(scheme),
             .evaluator = &evaluator_,
             .data = options_.quantize.data,
-            .user_nodes = models::user_nodes_of(model_)};
+            .user_nodes = models::user_nodes_of(model_),
+            .narrow_outputs = options_.quantize.has_narrow_outputs()};
   }
 
   Result<ir::Graph> quantized(const std::vector<bool>& is_wide) {

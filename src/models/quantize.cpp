@@ -79,7 +79,8 @@ Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& 
                                      .scheme = request.scheme,
                                      .evaluator = &evaluator,
                                      .data = request.data,
-                                     .user_nodes = user_nodes_of(model)};
+                                     .user_nodes = user_nodes_of(model),
+                                     .narrow_outputs = request.has_narrow_outputs()};
   model.quantization = calibration_text(request, samples.size());
   model.random_ranges = request.origin != QuantizeRequest::Origin::kData;
   model.samples = samples.size();

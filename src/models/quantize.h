@@ -46,6 +46,8 @@ struct QuantizeRequest {
   // as it is.
   std::optional<AutoGoal> auto_goal = {};
   std::optional<DType> raw_io = {};  // integer type of the program's inputs and outputs; none: floats
+
+  [[nodiscard]] bool has_narrow_outputs() const { return raw_io && row_of(*raw_io).bits == 8; }
 };
 
 // Returns whether the model contains quantize nodes.

@@ -23,7 +23,8 @@ constexpr ActivationScheme kInt16Activations{.dtype = DType::kInt16,
                                              .qmin = -32768,
                                              .qmax = 32767,
                                              .symmetry = Symmetry::kSymmetric,
-                                             .ranges = RangeChoice::kMinMax};
+                                             .ranges = RangeChoice::kMinMax,
+                                             .tail = Tail::kNarrow};
 // Activations of 16 bits lose nothing by channels of unequal ranges.
 constexpr WeightScheme kUnequalizedWeights{.equalization = Equalization::kNone};
 constexpr WeightScheme kInt4Weights{
@@ -44,6 +45,10 @@ constexpr std::array kNames{
           .scheme = {.activations = kInt16Activations,
                      .weights = kUnequalizedWeights,
                      .smallest_scale = 1.0 / (1 << 24)}},
+    Named{.name = "int8-only",
+          .arm_name = "a8w8-only",
+          .other_name = {},
+          .scheme = {.activations = {.tail = Tail::kNarrow}, .weights = {}}},
     Named{.name = "int8x4",
           .arm_name = "a8w4",
           .other_name = {},
@@ -81,6 +86,8 @@ constexpr std::array kDetails{
     Detail{"percentile", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kPercentile; }},
     Detail{"moving-average", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMovingAverage; }},
     Detail{"equalized", "equalization", [](NodeScheme& s) { s.weights.equalization = Equalization::kAcrossLayers; }},
+    Detail{"wide-tail", "tail", [](NodeScheme& s) { s.activations.tail = Tail::kWide; }},
+    Detail{"narrow-tail", "tail", [](NodeScheme& s) { s.activations.tail = Tail::kNarrow; }},
     Detail{"pruned-2:4", "pruning", [](NodeScheme& s) { s.weights.pruning = Pruning::kTwoOfFour; }},
     Detail{"unequalized", "equalization", [](NodeScheme& s) { s.weights.equalization = Equalization::kNone; }},
 };

@@ -25,6 +25,7 @@ struct PtqOptions {
                                              // errors
   std::string data = "calibration";          // the samples' name in messages
   std::vector<UserNode> user_nodes = {};     // nodes of the user's model, for overrides that name them
+  bool narrow_outputs = false;               // the program gives 8-bit integers: its outputs keep 8 bits
   bool for_all_roundings = false;            // Observed: gather what kForInputs needs, whatever the scheme is
 };
 

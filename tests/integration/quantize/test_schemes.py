@@ -37,7 +37,7 @@ def test_a_scheme_on_the_npu_is_as_near_as_its_steps(run_carina, case, tmp_path,
 @pytest.mark.parametrize("target", TARGETS)
 def test_raw_integers_at_the_edges_are_the_floats(run_carina, case, tmp_path, target):
     x = np.load(case.path / "input_0.npy")
-    args = ["compile", case.model, "-t", target, "--quantize", "int8", "--calibrate", case.path / "input_0.npy"]
+    args = ["compile", case.model, "-t", target, "--quantize", "int8-only", "--calibrate", case.path / "input_0.npy"]
     run_carina([*args, "-o", tmp_path / "float.pte"])
     floats = run(run_carina, tmp_path / "float.pte", case.path / "input_0.npy", tmp_path / "float")
     for name, kind in (("int8", np.int8), ("uint8", np.uint8)):
@@ -65,11 +65,11 @@ def test_parts_of_a_model_have_schemes_of_their_own(run_carina, case, tmp_path, 
     floats = torch.export.load(case.model).module()
     wanted = [floats(torch.from_numpy(sample)).detach().numpy() for sample in samples]
     (tmp_path / "scheme.json").write_text(
-        json.dumps({"scheme": "int8", "overrides": ["op:aten.conv2d.default=int16x8"]})
+        json.dumps({"scheme": "int8-only", "overrides": ["op:aten.conv2d.default=int16x8"]})
     )
     args = ["compile", case.model, "-t", target, "--calibrate", tmp_path / "samples.npz", "-o", tmp_path / "m.pte"]
     similarity = []
-    for extra in (["-q", "int8"], ["--quantize-config", tmp_path / "scheme.json"],
+    for extra in (["-q", "int8-only"], ["--quantize-config", tmp_path / "scheme.json"],
                   ["--quantize-config", tmp_path / "scheme.json", "--quantize-at", "inputs=int16x8", "--quantize-at", "type:Linear=int16x8"]):  # fmt: skip
         run_carina([*args, *extra])
         outputs = []
