@@ -295,7 +295,7 @@ def compile(
 
     model: a path of a .pt2, .tosa or .vgf; its bytes; a torch.nn.Module, which is exported in evaluation mode; or an
     ExportedProgram, float or from convert_pt2e. inputs: example inputs for a torch.nn.Module, as tensors or arrays.
-    target: one of carina.targets(); board=, one of `carina targets --boards`, sets it too, with the memories and the budgets. quantize: "int8", "int16x8", "int8x4", "auto" or "none", with details after plus
+    target: one of carina.targets(); board=, one of `carina targets --boards`, sets it too, with the memories and the budgets. quantize: "int8", "int8-only", "int16x8", "int8x4", "auto" or "none", with details after plus
     signs. The default is the model's own quantization, or int8 if there is calibration data. calibration: a path (.npz,
     .npy, a folder of them or of images, whose channel values v become (v / 255 - mean) / std), or "random" for cycles and memory without data; arrays by input name, with samples along the first axis; one array; or an iterable of samples, such as
     a DataLoader, a Dataset or a list: each item is an array, a tuple or a dict of arrays, of one sample or a batch, and what follows the
@@ -306,7 +306,7 @@ def compile(
     arena_cache_size (bytes, or "512K"); no_delegate, delegate_all, cpu_node, cpu_op, cpu_module, cpu_kernels ("portable",
     or "cortex-m" for int8 on the CPU); optimize ("performance"; "size"; "3" for a search of some seconds),
     dynamic_weights, legalize (rewrite nodes that the target does not support), loop_rounds (the maximum of a while_loop),
-    sram_budget, flash_budget, arena_budget (bytes, or "256K"), check ("quick", "full" or "off"), extra_flag (Vela's flags), dump (a folder), report (an .html file).
+    sram_budget, flash_budget, arena_budget (bytes, or "256K"), check ("quick", "full" or "off"), show (parts of delegates to print), extra_flag (Vela's flags), dump (a folder), report (an .html file).
 
     Raises: InputError: nodes that neither the target nor a CPU kernel can run, data that do not fit; UsageError: wrong
     arguments; KeyboardInterrupt on Ctrl-C.

@@ -54,6 +54,7 @@ void check_scheme(const quantize::NodeScheme& scheme, Diagnostics& wrong) {
   check_type(weights.dtype, DType::kInt8, DType::kInt4, weights.qmin, weights.qmax, "scheme: weights", wrong);
   check_enum(activations.symmetry, quantize::Symmetry::kSymmetric, "scheme: symmetry", wrong);
   check_enum(activations.ranges, quantize::RangeChoice::kMovingAverage, "scheme: ranges", wrong);
+  check_enum(activations.tail, quantize::Tail::kNarrow, "scheme: tail", wrong);
   check_enum(weights.granularity, quantize::Granularity::kPerChannel, "scheme: granularity", wrong);
   check_enum(weights.rounding, quantize::Rounding::kForInputs, "scheme: rounding", wrong);
   check_enum(weights.mean_error, quantize::MeanError::kTakenFromBias, "scheme: mean error", wrong);

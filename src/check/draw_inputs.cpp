@@ -83,10 +83,10 @@ bool fill_floats(MutableTensor& tensor, DType dtype, Integers numbers) {
       for (float& value : tensor.values<float>()) value = float_of(numbers.next());
       return true;
     case DType::kFp16:
-      for (uint16_t& value : tensor.values<uint16_t>()) value = fp16_of_fp32(float_of(numbers.next()));
+      for (uint16_t& value : tensor.values<uint16_t>()) value = fp32_to_fp16(float_of(numbers.next()));
       return true;
     case DType::kBf16:
-      for (uint16_t& value : tensor.values<uint16_t>()) value = bf16_of_fp32(float_of(numbers.next()));
+      for (uint16_t& value : tensor.values<uint16_t>()) value = fp32_to_bf16(float_of(numbers.next()));
       return true;
     default:
       return false;

@@ -33,19 +33,19 @@ bool store_element(std::byte* to, DType dtype, double number) {
     case DType::kFp64:
       return store(to, number), true;
     case DType::kFp16:
-      return store(to, fp16_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp32_to_fp16(static_cast<float>(number))), true;
     case DType::kBf16:
-      return store(to, bf16_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp32_to_bf16(static_cast<float>(number))), true;
     case DType::kFp8E4M3:
-      return store(to, fp8e4m3_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp32_to_fp8e4m3(static_cast<float>(number))), true;
     case DType::kFp8E5M2:
-      return store(to, fp8e5m2_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp32_to_fp8e5m2(static_cast<float>(number))), true;
     case DType::kFp6E2M3:
-      return store(to, fp6e2m3_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp32_to_fp6e2m3(static_cast<float>(number))), true;
     case DType::kFp6E3M2:
-      return store(to, fp6e3m2_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp32_to_fp6e3m2(static_cast<float>(number))), true;
     case DType::kFp4E2M1:
-      return store(to, fp4e2m1_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp32_to_fp4e2m1(static_cast<float>(number))), true;
     case DType::kFp8UE8M0:
       return store(to, fp8ue8m0_of_fp32(static_cast<float>(number))), true;
     default:

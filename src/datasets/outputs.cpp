@@ -41,23 +41,23 @@ std::string element_text(const Tensor& tensor, int64_t i) {
     case DType::kShape:
       return number<int64_t>(tensor, i);
     case DType::kFp16:
-      return fmt::format("{}", fp32_of_fp16(tensor.values<uint16_t>()[at]));
+      return fmt::format("{}", fp16_to_fp32(tensor.values<uint16_t>()[at]));
     case DType::kBf16:
-      return fmt::format("{}", fp32_of_bf16(tensor.values<uint16_t>()[at]));
+      return fmt::format("{}", bf16_to_fp32(tensor.values<uint16_t>()[at]));
     case DType::kFp32:
       return fmt::format("{:.6g}", tensor.values<float>()[at]);
     case DType::kFp64:
       return fmt::format("{:.6g}", tensor.values<double>()[at]);
     case DType::kFp8E4M3:
-      return fmt::format("{}", fp32_of_fp8e4m3(tensor.values<uint8_t>()[at]));
+      return fmt::format("{}", fp8e4m3_to_fp32(tensor.values<uint8_t>()[at]));
     case DType::kFp8E5M2:
-      return fmt::format("{}", fp32_of_fp8e5m2(tensor.values<uint8_t>()[at]));
+      return fmt::format("{}", fp8e5m2_to_fp32(tensor.values<uint8_t>()[at]));
     case DType::kFp6E2M3:
-      return fmt::format("{}", fp32_of_fp6e2m3(tensor.values<uint8_t>()[at]));
+      return fmt::format("{}", fp6e2m3_to_fp32(tensor.values<uint8_t>()[at]));
     case DType::kFp6E3M2:
-      return fmt::format("{}", fp32_of_fp6e3m2(tensor.values<uint8_t>()[at]));
+      return fmt::format("{}", fp6e3m2_to_fp32(tensor.values<uint8_t>()[at]));
     case DType::kFp4E2M1:
-      return fmt::format("{}", fp32_of_fp4e2m1(tensor.values<uint8_t>()[at]));
+      return fmt::format("{}", fp4e2m1_to_fp32(tensor.values<uint8_t>()[at]));
     case DType::kFp8UE8M0:
       return fmt::format("{}", fp32_of_fp8ue8m0(tensor.values<uint8_t>()[at]));
     case DType::kUnknown:

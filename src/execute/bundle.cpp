@@ -44,7 +44,7 @@ std::optional<std::vector<double>> floats_of(const Tensor& tensor) {
   if (tensor.dtype != DType::kFp16 && tensor.dtype != DType::kBf16) return std::nullopt;
   std::vector<double> numbers;
   for (const uint16_t bits : tensor.values<uint16_t>())
-    numbers.push_back(tensor.dtype == DType::kFp16 ? fp32_of_fp16(bits) : fp32_of_bf16(bits));
+    numbers.push_back(tensor.dtype == DType::kFp16 ? fp16_to_fp32(bits) : bf16_to_fp32(bits));
   return numbers;
 }
 

@@ -7,7 +7,7 @@
 
 namespace carina::interpret {
 
-Checks& Checks::refuse(std::string what, std::string expected, std::string got) {
+Checks& Checks::reject(std::string what, std::string expected, std::string got) {
   failed_ = true;
   problem_ = plan_.diagnostic(std::move(what), std::move(expected), std::move(got));
   return *this;
@@ -15,33 +15,33 @@ Checks& Checks::refuse(std::string what, std::string expected, std::string got) 
 
 Checks& Checks::operands(size_t inputs, size_t outputs) {
   if (failed_ || (plan_.in.size() == inputs && plan_.out.size() == outputs)) return *this;
-  return refuse("operands", fmt::format("{} inputs and {} outputs", inputs, outputs),
+  return reject("operands", fmt::format("{} inputs and {} outputs", inputs, outputs),
                 fmt::format("{} and {}", plan_.in.size(), plan_.out.size()));
 }
 
 Checks& Checks::at_least(size_t inputs, size_t outputs) {
   if (failed_ || (plan_.in.size() >= inputs && plan_.out.size() >= outputs)) return *this;
-  return refuse("operands", fmt::format("at least {} inputs and {} outputs", inputs, outputs),
+  return reject("operands", fmt::format("at least {} inputs and {} outputs", inputs, outputs),
                 fmt::format("{} and {}", plan_.in.size(), plan_.out.size()));
 }
 
 Checks& Checks::rank(const Operand& operand, size_t low, size_t high) {
   if (failed_ || (operand.rank() >= low && operand.rank() <= high)) return *this;
-  return refuse(fmt::format("rank of {}", operand.name),
+  return reject(fmt::format("rank of {}", operand.name),
                 low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high),
                 fmt::format("{}", operand.rank()));
 }
 
 Checks& Checks::shape(const Operand& operand, const Shape& expected) {
   if (failed_ || *operand.shape == expected) return *this;
-  return refuse(fmt::format("shape of {}", operand.name), to_string(expected), to_string(*operand.shape));
+  return reject(fmt::format("shape of {}", operand.name), to_string(expected), to_string(*operand.shape));
 }
 
 Checks& Checks::type(const Operand& operand, std::initializer_list<DType> allowed) {
   if (failed_ || std::ranges::find(allowed, operand.dtype) != allowed.end()) return *this;
   std::string names;
   for (const DType dtype : allowed) names += fmt::format("{}{}", names.empty() ? "" : " or ", name_of(dtype));
-  return refuse(fmt::format("type of {}", operand.name), names, std::string(name_of(operand.dtype)));
+  return reject(fmt::format("type of {}", operand.name), names, std::string(name_of(operand.dtype)));
 }
 
 Checks& Checks::same_type(const Operand& operand, DType expected) {
@@ -50,7 +50,7 @@ Checks& Checks::same_type(const Operand& operand, DType expected) {
 
 Checks& Checks::require(bool holds, std::string_view what, std::string_view got) {
   if (failed_ || holds) return *this;
-  return refuse(std::string(what), {}, std::string(got));
+  return reject(std::string(what), {}, std::string(got));
 }
 
 Checks& Checks::list(std::string_view attribute, size_t length, int64_t low, int64_t high) {
@@ -58,7 +58,7 @@ Checks& Checks::list(std::string_view attribute, size_t length, int64_t low, int
   const std::vector<int64_t>& values = plan_.node.attributes.integers(attribute);
   const bool in_range = std::ranges::all_of(values, [&](int64_t v) { return v >= low && v <= high; });
   if (values.size() == length && in_range) return *this;
-  return refuse(std::string(attribute), fmt::format("{} values in [{}, {}]", length, low, high),
+  return reject(std::string(attribute), fmt::format("{} values in [{}, {}]", length, low, high),
                 fmt::format("[{}]", fmt::join(values, ",")));
 }
 
@@ -66,12 +66,12 @@ Checks& Checks::axis(const Operand& operand) {
   if (failed_) return *this;
   const int64_t axis = plan_.node.attributes.integer("axis");
   if (axis >= 0 && axis < static_cast<int64_t>(operand.rank())) return *this;
-  return refuse("axis", fmt::format("in [0, {})", operand.rank()), fmt::format("{}", axis));
+  return reject("axis", fmt::format("in [0, {})", operand.rank()), fmt::format("{}", axis));
 }
 
 Checks& Checks::scalar(const Operand& operand) {
   if (failed_ || operand.shape->elements() == 1) return *this;
-  return refuse(fmt::format("shape of {}", operand.name), "one element", to_string(*operand.shape));
+  return reject(fmt::format("shape of {}", operand.name), "one element", to_string(*operand.shape));
 }
 
 Result<void> Checks::done() const {

@@ -34,7 +34,7 @@ class Checks {
   [[nodiscard]] Result<void> done() const;
 
  private:
-  Checks& refuse(std::string what, std::string expected, std::string got);
+  Checks& reject(std::string what, std::string expected, std::string got);
   const NodePlan& plan_;
   bool failed_ = false;
   Diagnostic problem_;

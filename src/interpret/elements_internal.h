@@ -37,13 +37,13 @@ struct Narrow {
   static float load(S stored) { return Load(stored); }
   static S store(float value) { return Store(value); }
 };
-using F16 = Narrow<DType::kFp16, uint16_t, &fp32_of_fp16, &fp16_of_fp32>;
-using BF16 = Narrow<DType::kBf16, uint16_t, &fp32_of_bf16, &bf16_of_fp32>;
-using E4M3 = Narrow<DType::kFp8E4M3, uint8_t, &fp32_of_fp8e4m3, &fp8e4m3_of_fp32>;
-using E5M2 = Narrow<DType::kFp8E5M2, uint8_t, &fp32_of_fp8e5m2, &fp8e5m2_of_fp32>;
-using E2M3 = Narrow<DType::kFp6E2M3, uint8_t, &fp32_of_fp6e2m3, &fp6e2m3_of_fp32>;
-using E3M2 = Narrow<DType::kFp6E3M2, uint8_t, &fp32_of_fp6e3m2, &fp6e3m2_of_fp32>;
-using E2M1 = Narrow<DType::kFp4E2M1, uint8_t, &fp32_of_fp4e2m1, &fp4e2m1_of_fp32>;
+using F16 = Narrow<DType::kFp16, uint16_t, &fp16_to_fp32, &fp32_to_fp16>;
+using BF16 = Narrow<DType::kBf16, uint16_t, &bf16_to_fp32, &fp32_to_bf16>;
+using E4M3 = Narrow<DType::kFp8E4M3, uint8_t, &fp8e4m3_to_fp32, &fp32_to_fp8e4m3>;
+using E5M2 = Narrow<DType::kFp8E5M2, uint8_t, &fp8e5m2_to_fp32, &fp32_to_fp8e5m2>;
+using E2M3 = Narrow<DType::kFp6E2M3, uint8_t, &fp6e2m3_to_fp32, &fp32_to_fp6e2m3>;
+using E3M2 = Narrow<DType::kFp6E3M2, uint8_t, &fp6e3m2_to_fp32, &fp32_to_fp6e3m2>;
+using E2M1 = Narrow<DType::kFp4E2M1, uint8_t, &fp4e2m1_to_fp32, &fp32_to_fp4e2m1>;
 using E8M0 = Narrow<DType::kFp8UE8M0, uint8_t, &fp32_of_fp8ue8m0, &fp8ue8m0_of_fp32>;
 
 }  // namespace carina::interpret

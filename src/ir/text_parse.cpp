@@ -101,14 +101,14 @@ Result<void> append_narrow(Scanner& scan, DType dtype, std::vector<uint8_t>& out
     CARINA_TRY(bits, parse_bits(scan));
   } else {
     CARINA_TRY(const float value, parse_float<float>(scan));
-    bits = dtype == DType::kFp16       ? fp16_of_fp32(value)
-           : dtype == DType::kBf16     ? bf16_of_fp32(value)
-           : dtype == DType::kFp8E4M3  ? fp8e4m3_of_fp32(value)
-           : dtype == DType::kFp6E2M3  ? fp6e2m3_of_fp32(value)
-           : dtype == DType::kFp6E3M2  ? fp6e3m2_of_fp32(value)
-           : dtype == DType::kFp4E2M1  ? fp4e2m1_of_fp32(value)
+    bits = dtype == DType::kFp16       ? fp32_to_fp16(value)
+           : dtype == DType::kBf16     ? fp32_to_bf16(value)
+           : dtype == DType::kFp8E4M3  ? fp32_to_fp8e4m3(value)
+           : dtype == DType::kFp6E2M3  ? fp32_to_fp6e2m3(value)
+           : dtype == DType::kFp6E3M2  ? fp32_to_fp6e3m2(value)
+           : dtype == DType::kFp4E2M1  ? fp32_to_fp4e2m1(value)
            : dtype == DType::kFp8UE8M0 ? fp8ue8m0_of_fp32(value)
-                                       : fp8e5m2_of_fp32(value);
+                                       : fp32_to_fp8e5m2(value);
   }
   if (wide)
     append(out, static_cast<uint16_t>(bits));

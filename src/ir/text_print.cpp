@@ -72,25 +72,25 @@ std::string narrow_text(DType dtype, uint32_t bits) {
   float value = 0;
   switch (dtype) {
     case DType::kFp16:
-      value = fp32_of_fp16(static_cast<uint16_t>(bits));
+      value = fp16_to_fp32(static_cast<uint16_t>(bits));
       break;
     case DType::kBf16:
-      value = fp32_of_bf16(static_cast<uint16_t>(bits));
+      value = bf16_to_fp32(static_cast<uint16_t>(bits));
       break;
     case DType::kFp8E4M3:
-      value = fp32_of_fp8e4m3(static_cast<uint8_t>(bits));
+      value = fp8e4m3_to_fp32(static_cast<uint8_t>(bits));
       break;
     case DType::kFp8E5M2:
-      value = fp32_of_fp8e5m2(static_cast<uint8_t>(bits));
+      value = fp8e5m2_to_fp32(static_cast<uint8_t>(bits));
       break;
     case DType::kFp6E2M3:
-      value = fp32_of_fp6e2m3(static_cast<uint8_t>(bits));
+      value = fp6e2m3_to_fp32(static_cast<uint8_t>(bits));
       break;
     case DType::kFp6E3M2:
-      value = fp32_of_fp6e3m2(static_cast<uint8_t>(bits));
+      value = fp6e3m2_to_fp32(static_cast<uint8_t>(bits));
       break;
     case DType::kFp4E2M1:
-      value = fp32_of_fp4e2m1(static_cast<uint8_t>(bits));
+      value = fp4e2m1_to_fp32(static_cast<uint8_t>(bits));
       break;
     case DType::kFp8UE8M0:
       value = fp32_of_fp8ue8m0(static_cast<uint8_t>(bits));

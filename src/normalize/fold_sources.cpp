@@ -60,16 +60,16 @@ Result<bool> become_constant(Rewriter& in, const Node& node, const Number& numbe
       value.constant = made_of<float>(value, number, [](double v) { return static_cast<float>(v); });
       break;
     case DType::kFp16:
-      value.constant = made_of<uint16_t>(value, number, [](double v) { return fp16_of_fp32(static_cast<float>(v)); });
+      value.constant = made_of<uint16_t>(value, number, [](double v) { return fp32_to_fp16(static_cast<float>(v)); });
       break;
     case DType::kBf16:
-      value.constant = made_of<uint16_t>(value, number, [](double v) { return bf16_of_fp32(static_cast<float>(v)); });
+      value.constant = made_of<uint16_t>(value, number, [](double v) { return fp32_to_bf16(static_cast<float>(v)); });
       break;
     case DType::kFp8E4M3:
-      value.constant = made_of<uint8_t>(value, number, [](double v) { return fp8e4m3_of_fp32(static_cast<float>(v)); });
+      value.constant = made_of<uint8_t>(value, number, [](double v) { return fp32_to_fp8e4m3(static_cast<float>(v)); });
       break;
     case DType::kFp8E5M2:
-      value.constant = made_of<uint8_t>(value, number, [](double v) { return fp8e5m2_of_fp32(static_cast<float>(v)); });
+      value.constant = made_of<uint8_t>(value, number, [](double v) { return fp32_to_fp8e5m2(static_cast<float>(v)); });
       break;
     case DType::kInt64:
       value.constant = made_of<int64_t>(value, number, truncated<int64_t>);
@@ -102,9 +102,9 @@ double rounded(DType dtype, double number) {
     case DType::kFp32:
       return single;
     case DType::kFp16:
-      return fp32_of_fp16(fp16_of_fp32(single));
+      return fp16_to_fp32(fp32_to_fp16(single));
     case DType::kBf16:
-      return fp32_of_bf16(bf16_of_fp32(single));
+      return bf16_to_fp32(fp32_to_bf16(single));
     default:
       return number;
   }

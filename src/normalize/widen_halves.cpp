@@ -34,7 +34,7 @@ constexpr bool is_computed_composite(const AtenTraits& traits) {
 
 Tensor widened_constant(const Tensor& tensor) {
   MutableTensor wide(DType::kFp32, tensor.shape);
-  const auto convert = tensor.dtype == DType::kFp16 ? fp32_of_fp16 : [](uint16_t bits) { return fp32_of_bf16(bits); };
+  const auto convert = tensor.dtype == DType::kFp16 ? fp16_to_fp32 : [](uint16_t bits) { return bf16_to_fp32(bits); };
   std::ranges::transform(tensor.values<uint16_t>(), wide.values<float>().begin(), convert);
   return std::move(wide).freeze();
 }

@@ -116,13 +116,13 @@ Tensor float_tensor(DType dtype, const Shape& shape, float value) {
   const auto count = static_cast<size_t>(shape.elements());
   switch (dtype) {
     case DType::kFp16:
-      return Tensor::of<uint16_t>(dtype, shape, std::vector(count, fp16_of_fp32(value)));
+      return Tensor::of<uint16_t>(dtype, shape, std::vector(count, fp32_to_fp16(value)));
     case DType::kBf16:
-      return Tensor::of<uint16_t>(dtype, shape, std::vector(count, bf16_of_fp32(value)));
+      return Tensor::of<uint16_t>(dtype, shape, std::vector(count, fp32_to_bf16(value)));
     case DType::kFp8E4M3:
-      return Tensor::of<uint8_t>(dtype, shape, std::vector(count, fp8e4m3_of_fp32(value)));
+      return Tensor::of<uint8_t>(dtype, shape, std::vector(count, fp32_to_fp8e4m3(value)));
     case DType::kFp8E5M2:
-      return Tensor::of<uint8_t>(dtype, shape, std::vector(count, fp8e5m2_of_fp32(value)));
+      return Tensor::of<uint8_t>(dtype, shape, std::vector(count, fp32_to_fp8e5m2(value)));
     default:
       return Tensor::of<float>(dtype, shape, std::vector(count, value));
   }

@@ -96,43 +96,43 @@ uint32_t narrow(float value, Format f) {
 
 }  // namespace
 
-float fp32_of_fp16(uint16_t bits) {
+float fp16_to_fp32(uint16_t bits) {
   return widen(bits, kFp16);
 }
-uint16_t fp16_of_fp32(float value) {
+uint16_t fp32_to_fp16(float value) {
   return static_cast<uint16_t>(narrow(value, kFp16));
 }
-uint16_t bf16_of_fp32(float value) {
+uint16_t fp32_to_bf16(float value) {
   return static_cast<uint16_t>(narrow(value, kBf16));
 }
-float fp32_of_fp8e4m3(uint8_t bits) {
+float fp8e4m3_to_fp32(uint8_t bits) {
   return kWideE4M3[bits];
 }
-uint8_t fp8e4m3_of_fp32(float value) {
+uint8_t fp32_to_fp8e4m3(float value) {
   return static_cast<uint8_t>(narrow(value, kE4M3));
 }
-float fp32_of_fp8e5m2(uint8_t bits) {
+float fp8e5m2_to_fp32(uint8_t bits) {
   return kWideE5M2[bits];
 }
-uint8_t fp8e5m2_of_fp32(float value) {
+uint8_t fp32_to_fp8e5m2(float value) {
   return static_cast<uint8_t>(narrow(value, kE5M2));
 }
-float fp32_of_fp6e2m3(uint8_t bits) {
+float fp6e2m3_to_fp32(uint8_t bits) {
   return widen(bits & 0x3F, kE2M3);
 }
-uint8_t fp6e2m3_of_fp32(float value) {
+uint8_t fp32_to_fp6e2m3(float value) {
   return static_cast<uint8_t>(narrow(value, kE2M3));
 }
-float fp32_of_fp6e3m2(uint8_t bits) {
+float fp6e3m2_to_fp32(uint8_t bits) {
   return widen(bits & 0x3F, kE3M2);
 }
-uint8_t fp6e3m2_of_fp32(float value) {
+uint8_t fp32_to_fp6e3m2(float value) {
   return static_cast<uint8_t>(narrow(value, kE3M2));
 }
-float fp32_of_fp4e2m1(uint8_t bits) {
+float fp4e2m1_to_fp32(uint8_t bits) {
   return widen(bits & 0xF, kE2M1);
 }
-uint8_t fp4e2m1_of_fp32(float value) {
+uint8_t fp32_to_fp4e2m1(float value) {
   return static_cast<uint8_t>(narrow(value, kE2M1));
 }
 float fp32_of_fp8ue8m0(uint8_t bits) {

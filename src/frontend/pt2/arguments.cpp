@@ -51,13 +51,13 @@ Tensor scalar_tensor(DType dtype, const ir::Attribute& number) {
     case DType::kFp64:
       return scalar_of(dtype, real);
     case DType::kFp16:
-      return scalar_of(dtype, fp16_of_fp32(single));
+      return scalar_of(dtype, fp32_to_fp16(single));
     case DType::kBf16:
-      return scalar_of(dtype, bf16_of_fp32(single));
+      return scalar_of(dtype, fp32_to_bf16(single));
     case DType::kFp8E4M3:
-      return scalar_of(dtype, fp8e4m3_of_fp32(single));
+      return scalar_of(dtype, fp32_to_fp8e4m3(single));
     case DType::kFp8E5M2:
-      return scalar_of(dtype, fp8e5m2_of_fp32(single));
+      return scalar_of(dtype, fp32_to_fp8e5m2(single));
     case DType::kInt64:
       return scalar_of(dtype, whole);
     case DType::kInt32:

@@ -354,7 +354,7 @@ Tensor bf16_of_wide(const Shape& shape, const Buffer& data) {
   for (size_t i = 0; i < values.size(); ++i) {
     float wide = 0;
     std::memcpy(&wide, data.data() + i * sizeof wide, sizeof wide);
-    values[i] = bf16_of_fp32(wide);
+    values[i] = fp32_to_bf16(wide);
   }
   return std::move(out).freeze();
 }

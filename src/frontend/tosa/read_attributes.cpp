@@ -111,13 +111,13 @@ ir::Attribute scalar_of_bytes(DType dtype, const uint8_t* bytes) {
     case DType::kFp32:
       return double{bits_of<float>(bytes)};
     case DType::kFp16:
-      return double{fp32_of_fp16(bits_of<uint16_t>(bytes))};
+      return double{fp16_to_fp32(bits_of<uint16_t>(bytes))};
     case DType::kBf16:
-      return double{fp32_of_bf16(bits_of<uint16_t>(bytes))};
+      return double{bf16_to_fp32(bits_of<uint16_t>(bytes))};
     case DType::kFp8E4M3:
-      return double{fp32_of_fp8e4m3(bytes[0])};
+      return double{fp8e4m3_to_fp32(bytes[0])};
     case DType::kFp8E5M2:
-      return double{fp32_of_fp8e5m2(bytes[0])};
+      return double{fp8e5m2_to_fp32(bytes[0])};
     case DType::kFp6E2M3:
     case DType::kFp6E3M2:
     case DType::kFp4E2M1:

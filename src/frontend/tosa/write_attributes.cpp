@@ -144,13 +144,13 @@ Result<std::array<uint8_t, 8>> bytes_of_scalar(DType dtype, const ir::Attribute&
     case DType::kFp32:
       return padded(number);
     case DType::kFp16:
-      return padded(fp16_of_fp32(number));
+      return padded(fp32_to_fp16(number));
     case DType::kBf16:
-      return padded(bf16_of_fp32(number));
+      return padded(fp32_to_bf16(number));
     case DType::kFp8E4M3:
-      return padded(fp8e4m3_of_fp32(number));
+      return padded(fp32_to_fp8e4m3(number));
     case DType::kFp8E5M2:
-      return padded(fp8e5m2_of_fp32(number));
+      return padded(fp32_to_fp8e5m2(number));
     default:
       return fail({.where = where, .what = "a scalar of type " + std::string(name_of(dtype)) + " cannot be written"});
   }

@@ -76,7 +76,7 @@ class BlockWriter {
     }
     const auto values = tensor.values<uint16_t>();
     for (size_t i = 0; i < static_cast<size_t>(tensor.elements()); ++i) {
-      const float value = fp32_of_bf16(values[i]);
+      const float value = bf16_to_fp32(values[i]);
       std::memcpy(to + i * sizeof value, &value, sizeof value);
     }
     return offset;

@@ -23,13 +23,13 @@ uint64_t bits_of_float(DType dtype, float value) {
     case DType::kFp32:
       return std::bit_cast<uint32_t>(value);
     case DType::kFp16:
-      return fp16_of_fp32(value);
+      return fp32_to_fp16(value);
     case DType::kBf16:
-      return bf16_of_fp32(value);
+      return fp32_to_bf16(value);
     case DType::kFp8E4M3:
-      return fp8e4m3_of_fp32(value);
+      return fp32_to_fp8e4m3(value);
     case DType::kFp8E5M2:
-      return fp8e5m2_of_fp32(value);
+      return fp32_to_fp8e5m2(value);
     default:
       CARINA_UNREACHABLE("float type", dtype);
   }
@@ -40,13 +40,13 @@ float float_of_bits(DType dtype, uint64_t bits) {
     case DType::kFp32:
       return std::bit_cast<float>(static_cast<uint32_t>(bits));
     case DType::kFp16:
-      return fp32_of_fp16(static_cast<uint16_t>(bits));
+      return fp16_to_fp32(static_cast<uint16_t>(bits));
     case DType::kBf16:
-      return fp32_of_bf16(static_cast<uint16_t>(bits));
+      return bf16_to_fp32(static_cast<uint16_t>(bits));
     case DType::kFp8E4M3:
-      return fp32_of_fp8e4m3(static_cast<uint8_t>(bits));
+      return fp8e4m3_to_fp32(static_cast<uint8_t>(bits));
     case DType::kFp8E5M2:
-      return fp32_of_fp8e5m2(static_cast<uint8_t>(bits));
+      return fp8e5m2_to_fp32(static_cast<uint8_t>(bits));
     default:
       CARINA_UNREACHABLE("float type", dtype);
   }

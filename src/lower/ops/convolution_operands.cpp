@@ -58,7 +58,7 @@ Tensor integer_bias(const Lowering& in, ValueId id, const std::vector<double>& s
 Tensor fp16_of_fp8(const Tensor& constant) {
   std::vector<uint16_t> values;
   for (const uint8_t bits : constant.values<uint8_t>())
-    values.push_back(fp16_of_fp32(constant.dtype == DType::kFp8E4M3 ? fp32_of_fp8e4m3(bits) : fp32_of_fp8e5m2(bits)));
+    values.push_back(fp32_to_fp16(constant.dtype == DType::kFp8E4M3 ? fp8e4m3_to_fp32(bits) : fp8e5m2_to_fp32(bits)));
   return Tensor::of<uint16_t>(DType::kFp16, constant.shape, values);
 }
 
