@@ -29,6 +29,9 @@ class Tensor {
   bool read_only : 1 = false;  // a constant of the program: no kernel may write to it
   bool resizable : 1 = false;  // the method owns the sizes, which are followed by as many upper bounds
   bool of_caller : 1 = false;  // an input without planned memory: `data` is what the last set_input() was given
+  bool is_state : 1 = false;   // keeps its content from run to run (runtime/state.cpp finds these tensors)
+  bool written : 1 = false;    // while loading: an instruction before the current one wrote it, or it is an input
+  bool delegated : 1 = false;  // while loading: first an argument of a delegate, which may read or write it
 
   [[nodiscard]] size_t rank() const { return rank_; }
   [[nodiscard]] std::span<const int32_t> sizes() const { return {sizes_, rank_}; }

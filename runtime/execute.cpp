@@ -55,6 +55,7 @@ Error Method::run(const Instruction& instruction, size_t& next) {
     }
     case Kind::kMove:
       *instruction.arguments[1] = *instruction.arguments[0];
+      if (instruction.arguments[1]->is_tensor()) instruction.arguments[1]->tensor.is_state = false;  // listed once
       refresh_lists();
       return Error::kOk;
     case Kind::kJumpFalse:

@@ -158,6 +158,7 @@ Error Method::Loader::load() {
   CARINA_RT_TRY(load_delegates());
   CARINA_RT_TRY(load_instructions());
   CARINA_RT_TRY(load_numbers());
+  find_state();
   if (linkage_.rewriter != nullptr) {
     MethodCalls calls(method_);
     linkage_.rewriter->rewrite(calls);
@@ -179,6 +180,7 @@ Error Method::load(const Program& program, size_t method, const MemoryManager& m
     return Error::kOutOfMemory;
   }
   scratch_ = memory.scratch;
+  plan_ = &plan_of(program.file_, method);
   const Error error = Loader(*this, program, method, memory, linkage).load();
   if (error != Error::kOk) {  // leaves no partially loaded method
     Problem problem = problem_;

@@ -28,10 +28,6 @@ bool has_possible_size(std::span<const int32_t> sizes, size_t bytes) {
   return true;
 }
 
-bool is_external(const fb::Tensor& source) {
-  return source.extra_tensor_info() != nullptr && source.extra_tensor_info()->location() == kPteExternalLocation;
-}
-
 }  // namespace
 
 Error Method::Loader::find_planned(const fb::AllocationDetails& allocation, Tensor& tensor) {
@@ -61,27 +57,53 @@ Error Method::Loader::find_external(const fb::Tensor& source, const Tensor& tens
   return Error::kOk;
 }
 
-// Sets the memory of a tensor: planned memory, a constant of the program, external data (copied to planned memory if
-// there is any, because the program may write to it), or the caller's memory.
+// Finds the bytes with which a planned tensor begins.
+Error Method::Loader::find_initial(const fb::Tensor& source, const Tensor& tensor, const std::byte*& data) {
+  if (is_external(source)) return find_external(source, tensor, data);
+  const fb::ExtraTensorInfo* extra = source.extra_tensor_info();
+  const uint64_t table = extra == nullptr ? 0 : extra->mutable_data_segments_idx();
+  return program_.initial_value(table, source.data_buffer_idx(), tensor.bytes(), data) ? Error::kOk
+                                                                                       : Error::kInvalidProgram;
+}
+
+// Copies the initial values to the state, and keeps them for reset_state().
+Error Method::Loader::load_initial_values() {
+  size_t count = 0;
+  const auto initial = [this](size_t value) {
+    const fb::Tensor* tensor = source_of(static_cast<int64_t>(value)).val_as_Tensor();
+    return tensor != nullptr && has_initial_value(*tensor) ? tensor : nullptr;
+  };
+  for (size_t i = 0; i < method_.values_.size(); ++i) count += initial(i) == nullptr ? 0 : 1;
+  if (count == 0) return Error::kOk;
+  CARINA_RT_TRY(make(count, method_.initial_values_));
+  size_t next = 0;
+  for (size_t i = 0; i < method_.values_.size(); ++i) {
+    const fb::Tensor* source = initial(i);
+    if (source == nullptr) continue;
+    Tensor& tensor = method_.values_[i].tensor;
+    const std::byte* data = nullptr;
+    CARINA_RT_TRY(find_initial(*source, tensor, data));
+    if (tensor.bytes() > 0) std::memcpy(tensor.data, data, tensor.bytes());
+    tensor.is_state = true;
+    method_.initial_values_[next++] = {.value = &method_.values_[i], .data = data};
+  }
+  return Error::kOk;
+}
+
+// Sets the memory of a tensor: planned memory, a constant of the program, external data, or the caller's memory.
 Error Method::Loader::place_tensor(const fb::Tensor& source, Tensor& tensor) {
-  const fb::AllocationDetails* allocation = source.allocation_info();
-  if (allocation != nullptr) CARINA_RT_TRY(find_planned(*allocation, tensor));
+  if (const fb::AllocationDetails* allocation = source.allocation_info()) return find_planned(*allocation, tensor);
   const std::byte* data = nullptr;
   if (is_external(source)) {
     CARINA_RT_TRY(find_external(source, tensor, data));
   } else if (source.data_buffer_idx() != 0) {
-    if (allocation != nullptr) return Error::kNotSupported;  // mutable data with initial values are not supported
     if (!program_.constant(source.data_buffer_idx(), tensor.bytes(), data)) return Error::kInvalidProgram;
     if (!is_aligned(data, tensor.type)) return Error::kInvalidProgram;
   } else {
     return Error::kOk;
   }
-  if (allocation != nullptr) {
-    if (tensor.bytes() > 0) std::memcpy(tensor.data, data, tensor.bytes());
-  } else {
-    tensor.data = const_cast<std::byte*>(data);
-    tensor.read_only = true;
-  }
+  tensor.data = const_cast<std::byte*>(data);
+  tensor.read_only = true;
   return Error::kOk;
 }
 
@@ -183,6 +205,7 @@ Error Method::Loader::load_values() {
   for (size_t i = 0; i < method_.values_.size(); ++i) {
     CARINA_RT_TRY(load_value(source_of(static_cast<int64_t>(i)), method_.values_[i]));
   }
+  CARINA_RT_TRY(load_initial_values());
   method_.inputs_ = items_of(plan_.inputs());
   method_.outputs_ = items_of(plan_.outputs());
   for (const std::span<const int32_t> list : {method_.inputs_, method_.outputs_}) {

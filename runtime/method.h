@@ -43,6 +43,12 @@ struct Problem {
   size_t missing_bytes = 0;
 };
 
+// A tensor that keeps its content from run to run: a mutable buffer of the model.
+struct StateTensor {
+  std::string_view name;           // of the model's buffer, "blocks.0.k_cache"; empty if the program has no names
+  const Tensor* tensor = nullptr;  // nullptr: there is no such state
+};
+
 // Is called for each instruction of a run, to measure and record. For an instruction that lacks scratch memory, after()
 // is called only once Method::resume() has run it.
 class InstructionObserver {
@@ -77,6 +83,18 @@ class Method {
   // resizable, or the sizes are too large.
   Error resize_input(size_t index, std::span<const int64_t> sizes);
 
+  // The state, in the order of the program's values: planned tensors that have a name or an initial value in the
+  // program, or that the first instruction with them reads. state(i) walks the values.
+  [[nodiscard]] size_t states() const;
+  [[nodiscard]] StateTensor state(size_t index) const;
+  // Gives the state its initial values: those of the program, else zeros. Errors: kNotLoaded.
+  Error reset_state();
+  // Copies the state to or from `bytes`: all its tensors in order, without padding. Errors: kNotLoaded;
+  // kInvalidArgument if the size is not state_bytes().
+  [[nodiscard]] size_t state_bytes() const;
+  Error save_state(std::span<std::byte> bytes) const;
+  Error restore_state(std::span<const std::byte> bytes);
+
   // Sets the observer from the next run on; nullptr: none. Loading resets it.
   void observe(InstructionObserver* observer) { observer_ = observer; }
   [[nodiscard]] bool is_loaded() const { return loaded_; }
@@ -107,6 +125,7 @@ class Method {
   struct Instruction;
   struct Delegate;
   struct RuntimeNumber;
+  struct InitialValue;
   class Loader;
 
   static constexpr EValue kNoValue{};
@@ -127,6 +146,8 @@ class Method {
   std::span<Instruction> instructions_;
   std::span<Delegate> delegates_;
   std::span<RuntimeNumber> numbers_;
+  std::span<InitialValue> initial_values_;
+  const pte::schema::ExecutionPlan* plan_ = nullptr;  // for the names of the state
   Arena* scratch_ = nullptr;
   bool loaded_ = false;
   InstructionObserver* observer_ = nullptr;

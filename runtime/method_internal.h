@@ -24,6 +24,12 @@ struct Method::RuntimeNumber {
   const EValue* value = nullptr;
 };
 
+// A state tensor whose initial value is not zeros.
+struct Method::InitialValue {
+  const EValue* value = nullptr;
+  const std::byte* data = nullptr;
+};
+
 struct Method::Delegate {
   Backend* backend = nullptr;
   void* handle = nullptr;
@@ -39,6 +45,16 @@ inline void set_problem(Problem& problem, std::string_view name, int32_t instruc
 inline void set_missing(Problem& problem, MemoryArena which, const Arena& arena) {
   problem.arena = which;
   problem.missing_bytes = arena.missing_bytes();
+}
+
+// Returns whether the bytes of a tensor are in external named data (.ptd).
+inline bool is_external(const fb::Tensor& source) {
+  return source.extra_tensor_info() != nullptr && source.extra_tensor_info()->location() == kPteExternalLocation;
+}
+
+// Returns whether a tensor is planned and has an initial value, which the program or a .ptd file holds.
+inline bool has_initial_value(const fb::Tensor& source) {
+  return source.allocation_info() != nullptr && (source.data_buffer_idx() != 0 || is_external(source));
 }
 
 // Returns whether the data are aligned for the type. A file may store a tensor at any offset.
@@ -109,6 +125,8 @@ class Method::Loader {
   Error place_tensor(const fb::Tensor& source, Tensor& tensor);
   Error find_planned(const fb::AllocationDetails& allocation, Tensor& tensor);
   Error find_external(const fb::Tensor& source, const Tensor& tensor, const std::byte*& data);
+  Error load_initial_values();
+  Error find_initial(const fb::Tensor& source, const Tensor& tensor, const std::byte*& data);
 
   // load.cpp
   Error load_delegates();
@@ -121,6 +139,10 @@ class Method::Loader {
   Error load_jump(const fb::JumpFalseCall& jump, Instruction& instruction, size_t instructions);
   Error load_numbers();
   Error load_arguments(std::span<const int32_t> indices, Instruction& instruction);
+
+  // state.cpp
+  void find_state();
+  static void find_state_of(const Instruction& instruction);
 
   Method& method_;
   const Program& program_;

@@ -20,6 +20,12 @@ class Model {
   [[nodiscard]] const Problem& problem() const { return method_.problem(); }
   [[nodiscard]] const Method& method() const { return method_; }
 
+  // The state that runs pass on: see Method. It has its initial values after load().
+  Error reset_state() { return method_.reset_state(); }
+  [[nodiscard]] size_t state_bytes() const { return method_.state_bytes(); }
+  Error save_state(std::span<std::byte> bytes) const { return method_.save_state(bytes); }
+  Error restore_state(std::span<const std::byte> bytes) { return method_.restore_state(bytes); }
+
  protected:
   struct Sizes {
     size_t program_bytes = 0;
@@ -41,7 +47,7 @@ class Model {
       const size_t bytes = rounded(program_.planned_buffer_bytes(0, i));
       if (i == planned.size() || bytes > free.size()) return Error::kOutOfMemory;
       planned[i] = free.first(bytes);
-      std::memset(planned[i].data(), 0, bytes);  // the program's state starts at zero
+      std::memset(planned[i].data(), 0, bytes);  // state without an initial value starts at zero
       free = free.subspan(bytes);
     }
     tables_ = Arena(free);

@@ -45,6 +45,11 @@ Error Program::load(std::span<const std::byte> file, Verification verification) 
   if (root.version() != 0 || root.execution_plan() == nullptr) return Error::kInvalidProgram;
   if (root.constant_segment() != nullptr && !has_aligned_items(root.constant_segment()->offsets()))
     return Error::kInvalidProgram;
+  if (root.mutable_data_segments() != nullptr) {
+    for (const fb::SubsegmentOffsets* table : *root.mutable_data_segments()) {
+      if (!has_aligned_items(table->offsets())) return Error::kInvalidProgram;
+    }
+  }
   for (const fb::ExecutionPlan* plan : *root.execution_plan()) {
     if (!has_aligned_items(plan->non_const_buffer_sizes())) return Error::kInvalidProgram;
   }
@@ -97,8 +102,7 @@ bool Program::blob(const fb::BackendDelegate& delegate, std::span<const std::byt
   return true;
 }
 
-bool Program::constant(uint32_t index, size_t bytes, const std::byte*& data) const {
-  const auto* table = root_of(file_).constant_segment();
+bool Program::entry(const fb::SubsegmentOffsets* table, uint32_t index, size_t bytes, const std::byte*& data) const {
   std::span<const std::byte> all;
   if (table == nullptr || table->offsets() == nullptr || index >= table->offsets()->size() ||
       !segment(table->segment_index(), all))
@@ -107,6 +111,16 @@ bool Program::constant(uint32_t index, size_t bytes, const std::byte*& data) con
   if (offset > all.size() || bytes > all.size() - offset) return false;
   data = all.data() + offset;
   return true;
+}
+
+bool Program::constant(uint32_t index, size_t bytes, const std::byte*& data) const {
+  return entry(root_of(file_).constant_segment(), index, bytes, data);
+}
+
+bool Program::initial_value(uint64_t table, uint32_t index, size_t bytes, const std::byte*& data) const {
+  const auto* tables = root_of(file_).mutable_data_segments();
+  return tables != nullptr && table < tables->size() &&
+         entry(tables->Get(static_cast<flatbuffers::uoffset_t>(table)), index, bytes, data);
 }
 
 }  // namespace carina::runtime

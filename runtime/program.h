@@ -9,7 +9,9 @@
 
 namespace carina::pte::schema {
 struct BackendDelegate;
-}
+struct ExecutionPlan;
+struct SubsegmentOffsets;
+}  // namespace carina::pte::schema
 
 namespace carina::runtime {
 
@@ -42,6 +44,10 @@ class Program {
   // The bytes of segment `index`, and of constant `index`. Returns false if the index is out of range.
   [[nodiscard]] bool segment(uint32_t index, std::span<const std::byte>& bytes) const;
   [[nodiscard]] bool constant(uint32_t index, size_t bytes, const std::byte*& data) const;
+  // The initial value `index` of table `table` of the mutable data. It has no alignment.
+  [[nodiscard]] bool initial_value(uint64_t table, uint32_t index, size_t bytes, const std::byte*& data) const;
+  [[nodiscard]] bool entry(const pte::schema::SubsegmentOffsets* table, uint32_t index, size_t bytes,
+                           const std::byte*& data) const;
   // The bytes of a delegate, which lie in the FlatBuffer or in a segment. Returns false if there are none.
   [[nodiscard]] bool blob(const pte::schema::BackendDelegate& delegate, std::span<const std::byte>& bytes) const;
 

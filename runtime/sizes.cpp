@@ -52,7 +52,8 @@ class MethodSizer {
  private:
   // The loader's types as numbers of pointers.
   static_assert(sizeof(Method::Instruction) == 8 * sizeof(void*) && sizeof(Method::Delegate) == 2 * sizeof(void*) &&
-                sizeof(Method::RuntimeNumber) == 2 * sizeof(void*) && sizeof(CompileSpec) == 4 * sizeof(void*));
+                sizeof(Method::RuntimeNumber) == 2 * sizeof(void*) &&
+                sizeof(Method::InitialValue) == 2 * sizeof(void*) && sizeof(CompileSpec) == 4 * sizeof(void*));
   void add_pointers(size_t count, size_t pointers_each) { arena_.add(count, pointers_each * types_.pointer); }
 
   Error add_values() {
@@ -62,6 +63,7 @@ class MethodSizer {
     for (const fb::EValue* value : *values) {
       if (value->val_type() != fb::KernelTypes::NONE && value->val() == nullptr) return Error::kInvalidProgram;
       if (const fb::Tensor* tensor = value->val_as_Tensor()) {
+        if (has_initial_value(*tensor)) ++initial_values_;
         if (tensor->shape_dynamism() != kPteStaticShape)
           arena_.add(2 * items_of(tensor->sizes()).size(), sizeof(int32_t));
       } else if (const fb::IntList* numbers = value->val_as_IntList()) {
@@ -73,6 +75,7 @@ class MethodSizer {
         add_pointers(items_of(some->items()).size(), 1);
       }
     }
+    if (initial_values_ > 0) add_pointers(initial_values_, 2);
     return Error::kOk;
   }
 
@@ -134,6 +137,7 @@ class MethodSizer {
   const TypeSizes& types_;
   Allocations arena_;
   size_t list_entries_ = 0;
+  size_t initial_values_ = 0;
   size_t scratch_bytes_ = 0;
   size_t kernel_stack_bytes_ = 0;
   uint32_t calls_with_more_scratch_ = 0;

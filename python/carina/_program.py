@@ -54,6 +54,7 @@ class Report:
 
     def __init__(self, report: _native.CompileReport | _SavedReport) -> None:
         self._report = report
+        self._state: dict[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_report": _SavedReport(self._report)}
@@ -184,12 +185,37 @@ class Program:
 
         inputs: one array per input, of its type and shape, in order or by name (`run(x, mask=m)`, `run({"x": x, "mask": m})`); without
         inputs, all are ones. An array with several samples along its first axis, such as [32,3,128] for an input of [1,3,128], runs the
-        program once for each; the outputs are joined in the same way. Raises: InputError for inputs that do not fit.
+        program once for each; the outputs are joined in the same way. A program that keeps state passes it from sample to sample and
+        from run to run; reset() begins again. Raises: InputError for inputs that do not fit.
         """
         names = {name: options.pop(name) for name in list(options) if name not in RUN_OPTIONS}
-        return run(self.pte, self._in_order(inputs, names), timed=timed, threads=threads, **options)
+        done = run(
+            self.pte, self._in_order(inputs, names), timed=timed, threads=threads, state=self._state or None, **options
+        )
+        if self._state is not None or done.state:
+            self._state = {name: array.copy() for name, array in done.state.items()}
+        return done
 
     __call__ = run
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The tensors that the program keeps from run to run, by the names of the model's buffers. Change the arrays, or assign others,
+        to go on from another state; reset() gives the initial values. Empty for a program without state."""
+        if self._state is None:
+            self._state = {name: array.copy() for name, array in _native.first_state(self.pte, "program")}
+        return self._state
+
+    @state.setter
+    def state(self, arrays: Mapping[str, Any]) -> None:
+        known = list(self.state)
+        if sorted(arrays) != sorted(known):
+            raise usage_error("state", "other names than the program's", expected=", ".join(known), got=", ".join(arrays))
+        self._state = {name: arrays[name] for name in known}
+
+    def reset(self) -> None:
+        """Gives the state its initial values."""
+        self._state = None
 
     def _in_order(self, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The inputs in order; None without inputs."""
@@ -241,6 +267,7 @@ class Program:
         return {
             "pte": self.pte,
             "notes": self.notes,
+            "_state": self._state,
             "_report": None if self._report is None else _SavedReport(self._report),
         }
 

@@ -43,15 +43,21 @@ class Run(Sequence["NDArray[Any]"]):
     def __init__(self, run: _native.Run, notes: Sequence[Diagnostic]) -> None:
         self._run: _native.Run | _SavedRun = run
         self._outputs = run.outputs
+        self._state = run.state
         self.notes = tuple(notes)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_run": _SavedRun(self._run), "_outputs": self._outputs, "notes": self.notes}
+        return {"_run": _SavedRun(self._run), "_outputs": self._outputs, "_state": self._state, "notes": self.notes}
 
     @property
     def names(self) -> list[str]:
         """The outputs' names, in order."""
         return [name for name, _ in self._outputs]
+
+    @property
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The program's state after the run, by name: what the next run begins with."""
+        return dict(self._state)
 
     @property
     def cycles(self) -> int | None:
@@ -137,6 +143,7 @@ def run(
     *,
     timed: Literal[True],
     data: Path | Sequence[Path] = (),
+    state: Mapping[str, Any] | None = None,
     on: Literal["host", "vulkan"] = "host",
     portable_kernels: bool = False,
     threads: int = 1,
@@ -150,6 +157,7 @@ def run(
     inputs: Inputs | None = None,
     *,
     data: Path | Sequence[Path] = (),
+    state: Mapping[str, Any] | None = None,
     timed: bool = False,
     on: Literal["host", "vulkan"] = "host",
     portable_kernels: bool = False,
@@ -163,6 +171,7 @@ def run(
     inputs: Inputs | None = None,
     *,
     data: Path | Sequence[Path] = (),
+    state: Mapping[str, Any] | None = None,
     timed: bool = False,
     on: Literal["host", "vulkan"] = "host",
     portable_kernels: bool = False,
@@ -175,7 +184,8 @@ def run(
 
     program: a .pte, its path or its bytes. inputs: one array per input, of its type and shape, in order or by name (input_0, input_1 ...,
     since a file has no names); None: ones, as in ExecuTorch's runner. Arrays with several samples along the first axis run the program
-    once for each sample. Dense arrays are not copied. data: .ptd files; by default the one beside the program. timed: also estimate
+    once for each sample, in order: state of the program is passed from each to the next. Dense arrays are not copied. state: the
+    state to begin with, as Run.state has it; None: the initial values. data: .ptd files; by default the one beside the program. timed: also estimate
     cycles. on: "host", or "vulkan" for VGF delegates. options: system_config, memory_mode, config, for timed runs.
     Raises: InputError for a damaged program, an unknown backend or kernel, inputs that do not fit.
     """
@@ -187,6 +197,7 @@ def run(
             file,
             _in_order(inputs, lambda: [port.name for port in _native.signature(file, name).inputs]),
             name=name,
+            state=None if state is None else arrays_of(list(state.values())),
             data=paths(data),
             timed=timed,
             memories=memories(options),

@@ -8,6 +8,7 @@
 #include "execute/external_data.h"
 #include "execute/interpret.h"
 #include "execute/npu.h"
+#include "execute/program_session.h"
 #include "execute/run.h"
 #include "listeners.h"
 #include "module.h"
@@ -23,6 +24,7 @@ namespace {
 // The outputs and metrics of one inference on any engine.
 struct Run {
   std::vector<datasets::NamedTensor> outputs;
+  std::vector<datasets::NamedTensor> state = {};  // after the run
   int64_t npu_cycles = 0;
   std::string json;
   std::string text;
@@ -42,6 +44,7 @@ struct RunArguments {
   Buffer pte;
   std::string name;
   const Inputs& inputs;
+  const Inputs& state;  // to begin with; no value: the initial values
   std::vector<std::string> data;
   targets::TargetRequest memories;
 };
@@ -55,12 +58,20 @@ Result<Run> executed(const RunArguments& arguments, execute::RunOptions options,
     CARINA_TRY(given, datasets::split_inputs(sample_of(*arguments.inputs), types, "inputs"));
     return given.samples;
   };
-  CARINA_TRY(execute::BatchOutcome batch, execute::run_batch(arguments.pte, arguments.name, source, options, log));
+  execute::StateOptions state;
+  if (arguments.state) {
+    state.first = [&](std::span<const datasets::InputType>) -> Result<std::vector<Tensor>> {
+      return sample_of(*arguments.state);
+    };
+  }
+  CARINA_TRY(execute::BatchOutcome batch,
+             execute::run_batch(arguments.pte, arguments.name, source, options, log, state));
   execute::RunOutcome& outcome = batch.run;
   CARINA_TRY(outcome.outputs, datasets::joined_outputs(batch.outputs, given.join, batch.inputs, arguments.name));
   CARINA_TRY(results::RunReport report, execute::run_report(outcome, arguments.name, options));
   report.samples = static_cast<int64_t>(batch.outputs.size());
   return Run{.outputs = std::move(outcome.outputs),
+             .state = std::move(batch.state),
              .npu_cycles = outcome.npu.cycles,
              .json = report::to_json(report),
              .text = report::to_text(report)};
@@ -80,16 +91,28 @@ Result<Run> streamed(const execute::NpuRunRequest& request, const Log& log) {
              .text = report::to_text(done.report)};
 }
 
-std::vector<std::pair<std::string, nb::object>> outputs_of(const Run& run) {
-  std::vector<std::pair<std::string, nb::object>> outputs;
-  for (const datasets::NamedTensor& output : run.outputs) outputs.emplace_back(output.name, array_of(output.tensor));
-  return outputs;
+std::vector<std::pair<std::string, nb::object>> arrays_of(std::span<const datasets::NamedTensor> tensors) {
+  std::vector<std::pair<std::string, nb::object>> arrays;
+  for (const datasets::NamedTensor& tensor : tensors) arrays.emplace_back(tensor.name, array_of(tensor.tensor));
+  return arrays;
+}
+
+// The state with which a program begins.
+Result<std::vector<datasets::NamedTensor>> first_state(const Buffer& pte, const std::string& name) {
+  CARINA_TRY(const auto session, execute::ProgramSession::load(pte, name, {}, {}));
+  return session->state();
 }
 
 void bind_run(nb::module_& module) {
   nb::class_<Run>(module, "Run", "The outputs, times and cycles of one inference.")
-      .def_prop_ro("outputs", outputs_of, nb::sig("def outputs(self) -> list[tuple[str, NDArray[Any]]]"),
-                   "Name and array of each output. The arrays are views of the memory of this object.")
+      .def_prop_ro(
+          "state", [](const Run& run) { return arrays_of(run.state); },
+          nb::sig("def state(self) -> list[tuple[str, NDArray[Any]]]"),
+          "Name and array of each state of the program, after the run.")
+      .def_prop_ro(
+          "outputs", [](const Run& run) { return arrays_of(run.outputs); },
+          nb::sig("def outputs(self) -> list[tuple[str, NDArray[Any]]]"),
+          "Name and array of each output. The arrays are views of the memory of this object.")
       .def_ro("npu_cycles", &Run::npu_cycles, "Estimated cycles of the NPU, if the run was timed.")
       .def(
           "to_json", [](const Run& run) { return run.json; }, "The result as the command prints it with --json.")
@@ -102,12 +125,13 @@ void bind_runs(nb::module_& module) {
   bind_run(module);
   module.def(
       "run",
-      [](const nb::bytes& pte, const Inputs& inputs, const std::string& name, std::vector<std::string> data, bool timed,
-         targets::TargetRequest memories, const std::string& vgf, bool portable_kernels, int threads, NoteListener note,
-         ProgressListener progress) {
+      [](const nb::bytes& pte, const Inputs& inputs, const std::string& name, const Inputs& state,
+         std::vector<std::string> data, bool timed, targets::TargetRequest memories, const std::string& vgf,
+         bool portable_kernels, int threads, NoteListener note, ProgressListener progress) {
         const RunArguments arguments{.pte = buffer_of(pte),
                                      .name = name,
                                      .inputs = inputs,
+                                     .state = state,
                                      .data = std::move(data),
                                      .memories = std::move(memories)};
         const execute::RunOptions options{.timed = timed,
@@ -118,12 +142,22 @@ void bind_runs(nb::module_& module) {
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return executed(arguments, options, log); });
       },
-      "pte"_a, "inputs"_a.none() = nb::none(), nb::kw_only(), "name"_a = "program.pte",
+      "pte"_a, "inputs"_a.none() = nb::none(), nb::kw_only(), "name"_a = "program.pte", "state"_a.none() = nb::none(),
       "data"_a = std::vector<std::string>(), "timed"_a = false, "memories"_a = targets::TargetRequest{},
       "vgf"_a = "host", "portable_kernels"_a = false, "threads"_a = 1, CARINA_LISTENERS,
       "`carina run`: kernels on the CPU, Ethos-U delegates bit for bit on the simulated NPU. `inputs`: one array per "
-      "input, in order, of one sample or several; dense ones are not copied. None: ones. `vgf`: \"host\" or "
+      "input, in order, of one sample or several; dense ones are not copied. None: ones. `state`: one array per state "
+      "of "
+      "the program, to begin with; None: the initial values. `vgf`: \"host\" or "
       "\"vulkan\".");
+  module.def(
+      "first_state",
+      [](const nb::bytes& pte, const std::string& name) {
+        const Buffer file = buffer_of(pte);
+        return arrays_of(call({}, [&](const Log&) { return first_state(file, name); }));
+      },
+      nb::sig("def first_state(pte: bytes, name: str) -> list[tuple[str, NDArray[Any]]]"), "pte"_a, "name"_a,
+      "Name and array of each state with which a program begins.");
   module.def(
       "interpret",
       [](const nb::bytes& tosa, const Inputs& inputs, const std::string& name, bool profile, const std::string& level,

@@ -25,9 +25,12 @@ struct Stack {
   Join join = Join::kNone;
 };
 
+enum class Archive : uint8_t { kNamed, kNamedOrInOrder };
+
 struct Context {
   const ImageOptions& images;
   const Log& log;
+  Archive archive = Archive::kNamed;
 };
 
 // Converts an int64 array, NumPy's default for integers, to int32. No value if an element does not fit.
@@ -226,9 +229,24 @@ std::unexpected<Diagnostics> wrong_count(size_t got, std::span<const InputType> 
                .hint = "give one -i FILE.npy for each input, in this order, or -i NAME=FILE.npy, or one .npz for all"});
 }
 
-// Reads one file with the arrays of all inputs, by name.
-Result<std::vector<Stack>> stacks_of_archive(const std::string& path, std::span<const InputType> inputs) {
-  CARINA_TRY(const Arrays arrays, load_arrays(path));
+// Names the arrays of an archive as the inputs, in order, if there are as many and none has the name of an input.
+Result<Arrays> arrays_in_order(const std::string& path, Arrays arrays, std::span<const InputType> inputs) {
+  const auto is_named = [&](const InputType& input) { return arrays.contains(input.name); };
+  if (arrays.size() != inputs.size() || std::ranges::any_of(inputs, is_named)) return arrays;
+  CARINA_TRY(const Buffer file, map_file(path));
+  CARINA_TRY(const NpzContent content, read_npz(file, path));
+  Arrays named;
+  for (size_t i = 0; i < inputs.size(); ++i) named.emplace(inputs[i].name, content.arrays.at(content.order[i]));
+  return named;
+}
+
+// Reads one file with the arrays of all inputs.
+Result<std::vector<Stack>> stacks_of_archive(const std::string& path, std::span<const InputType> inputs,
+                                             Archive archive) {
+  CARINA_TRY(Arrays arrays, load_arrays(path));
+  if (archive == Archive::kNamedOrInOrder) {
+    CARINA_TRY(arrays, arrays_in_order(path, std::move(arrays), inputs));
+  }
   std::vector<Stack> stacks;
   for (const InputType& input : inputs) {
     const Tensor* array = array_for(arrays, input, inputs.size());
@@ -276,7 +294,7 @@ Result<std::vector<Stack>> stacks_of(std::span<const std::string> given, std::sp
   CARINA_TRY(const std::vector<std::string> specs, specs_by_input(given, inputs));
   if (given.size() == 1 && specs.front() == given.front() && !inputs.empty() && !inputs.front().number) {
     CARINA_TRY(const bool archive, is_archive(given.front()));
-    if (archive) return stacks_of_archive(given.front(), inputs);
+    if (archive) return stacks_of_archive(given.front(), inputs, context.archive);
   }
   if (given.size() != inputs.size() || specs.size() != inputs.size()) return wrong_count(given.size(), inputs);
   std::vector<Stack> stacks;
@@ -318,6 +336,15 @@ Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<cons
                               const ImageOptions& images, const Log& log) {
   CARINA_TRY(const std::vector<Stack> stacks, stacks_of(specs, inputs, {.images = images, .log = log}));
   return batch_of(stacks, inputs);
+}
+
+Result<InputBatch> load_sequence(std::span<const std::string> specs, std::span<const InputType> inputs,
+                                 const ImageOptions& images, const Log& log) {
+  CARINA_TRY(const std::vector<Stack> stacks,
+             stacks_of(specs, inputs, {.images = images, .log = log, .archive = Archive::kNamedOrInOrder}));
+  CARINA_TRY(InputBatch batch, batch_of(stacks, inputs));
+  batch.join = Join::kNewAxis;
+  return batch;
 }
 
 Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs,

@@ -58,6 +58,12 @@ struct InputBatch {
 Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<const InputType> inputs,
                               const ImageOptions& images, const Log& log);
 
+// Loads the steps of a sequence, whose first axis is time, in the same way. Outputs are stacked along a new first axis,
+// also where the inputs' first axis has size 1. An .npz whose arrays have other names than the inputs holds them in the
+// order of the inputs, since a program has no names.
+Result<InputBatch> load_sequence(std::span<const std::string> specs, std::span<const InputType> inputs,
+                                 const ImageOptions& images, const Log& log);
+
 // Loads the inputs of exactly one sample. Errors: those of load_batch(); several samples.
 Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs,
                            const ImageOptions& images);

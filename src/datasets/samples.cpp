@@ -152,7 +152,7 @@ std::string type_text(DType dtype, const Shape& shape) {
 
 std::vector<InputType> input_types(const ir::Graph& graph) {
   std::vector<InputType> types;
-  for (const ir::ValueId id : graph.inputs)
+  for (const ir::ValueId id : std::span(graph.inputs).first(graph.inputs_without_state()))
     types.push_back({.name = graph[id].name, .dtype = graph[id].dtype, .shape = graph[id].shape});
   return types;
 }

@@ -18,6 +18,7 @@ namespace carina::datasets {
 
 // Returns whether an array of this shape is smaller than an input whose sizes may vary from run to run.
 bool is_smaller(const Shape& array, const InputType& input);
+// The inputs that a user gives: those of the graph without its state.
 std::vector<InputType> input_types(const ir::Graph& graph);
 
 // Returns a program's inputs, given their types.

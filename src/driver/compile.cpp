@@ -65,6 +65,28 @@ Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRe
   return std::move(found->bytes);
 }
 
+// Says which tensors a program keeps from run to run, and what that costs.
+void note_state(const Compilation& compilation, const Log& log) {
+  if (!compilation.package) return;
+  const ir::Graph& program = compilation.delegated->split.partitioned.program;
+  if (program.states.empty()) return;
+  size_t bytes = 0;
+  std::string names;
+  constexpr size_t kListed = 4;
+  for (size_t i = 0; i < program.states.size(); ++i) {
+    const ir::Value& value = program[program.state_input(i)];
+    bytes += tensor_bytes(value.dtype, value.shape);
+    if (i < kListed)
+      names += fmt::format("{}{} {} {}", i == 0 ? "" : ", ", program.states[i].name, name_of(value.dtype),
+                           to_string(value.shape));
+  }
+  log.note({.where = compilation.model.name,
+            .what = fmt::format("the program keeps state from run to run: {}{}, {} bytes, of which each run copies {}",
+                                names, program.states.size() > kListed ? " ..." : "", bytes,
+                                compilation.package->copied_state_bytes),
+            .severity = Severity::kNote});
+}
+
 // Compiles the model as far as possible. Errors: a file that cannot be read, or wrong usage, since then nothing can be
 // reported about nodes.
 Result<Compilation> compile_file(const CompileRequest& request, const backends::Backend& backend, const Log& log) {
@@ -77,6 +99,7 @@ Result<Compilation> compile_file(const CompileRequest& request, const backends::
   CARINA_TRY(const Buffer file, pt2_file(request));
   Compilation compilation = compile_pt2(file, request.model, options, backend, log);
   if (!has_diagnostics(compilation)) return fail(std::move(compilation.errors));
+  note_state(compilation, log);
   return compilation;
 }
 
@@ -287,6 +310,12 @@ Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& lo
     return files::write_sound_tosa(module, request.version, request.limits, path);
   }
   CARINA_TRY(const models::Model model, quantized_model(request.model, log));
+  if (!model.graph.states.empty())
+    log.note({.where = path,
+              .what =
+                  "the model keeps state, which a TOSA file does not: it is among the inputs and outputs, as the last "
+                  "ones",
+              .severity = Severity::kWarning});
   CARINA_TRY(lower::Lowered lowered,
              lower::to_tosa(model.graph, kTosaFile,
                             models::options_for(request.model.passes, lower::clean_up_pipeline()), log));

@@ -337,8 +337,10 @@ results::CompileReport compile_report(const Compilation& compilation, const back
     report.over_budget = exceeded_budgets(report, compilation.limit_errors);
     const ir::Graph& program = compilation.delegated->split.partitioned.program;
     const ir::Graph& model = compilation.model.graph;
-    report.inputs = ports_of(program, program.inputs, model, model.inputs);
-    report.outputs = ports_of(program, program.outputs, model, model.outputs);
+    report.inputs = ports_of(program, std::span(program.inputs).first(program.inputs_without_state()), model,
+                             std::span(model.inputs).first(model.inputs_without_state()));
+    report.outputs = ports_of(program, std::span(program.outputs).first(program.outputs_without_state()), model,
+                              std::span(model.outputs).first(model.outputs_without_state()));
   }
   return report;
 }

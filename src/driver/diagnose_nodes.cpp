@@ -21,6 +21,7 @@ namespace {
 // Returns the graph without the nodes made from these nodes of the user's model. Their results become inputs, and their
 // operands become outputs.
 ir::Graph without(ir::Graph graph, const std::set<size_t>& origins) {
+  graph.states.clear();  // plain inputs and outputs, among others
   std::erase_if(graph.nodes, [&](const ir::Node& node) {
     if (!node.origin.valid() || !origins.contains(node.origin.index())) return false;
     const auto is_there = [](ir::ValueId id) { return id.valid(); };

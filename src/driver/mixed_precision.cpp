@@ -29,6 +29,7 @@
 #include "quantize/scheme_alternatives.h"
 #include "quantize/sharing.h"
 #include "quantize/similarity.h"
+#include "quantize/state_samples.h"
 
 namespace carina::driver {
 
@@ -117,7 +118,8 @@ class MixedPrecision {
 
   // Runs the float model on the samples to calibrate with, and on those to measure on.
   Result<void> observe() {
-    CARINA_TRY(const datasets::DataSet all, options_.quantize.samples(datasets::input_types(model_.graph)));
+    CARINA_TRY(const datasets::DataSet given, options_.quantize.samples(datasets::input_types(model_.graph)));
+    CARINA_TRY(const datasets::DataSet all, quantize::with_state(model_.graph, given, &evaluator_));
     std::vector<size_t> calibrated, held_out;
     const bool few = all.size() < kFewSamples;
     for (size_t s = 0; s < all.size(); ++s) {

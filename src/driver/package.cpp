@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "carina/tensor.h"
 #include "pte/emit.h"
 #include "pte/writer.h"
 #include "runtime/backends/npu_sizes.h"
@@ -22,6 +23,18 @@ int64_t tables_bytes_of(std::span<const std::byte> file) {
   return known ? static_cast<int64_t>(sizes.method_bytes) : 0;
 }
 
+// The bytes that the write-backs of a program copy.
+int64_t copied_state_bytes_of(const pte::Plan& plan) {
+  int64_t bytes = 0;
+  for (const pte::Instruction& instruction : plan.instructions) {
+    const auto* call = std::get_if<pte::KernelCall>(&instruction);
+    if (call == nullptr || plan.operators[static_cast<size_t>(call->op)].name != "aten::copy_") continue;
+    const auto& state = std::get<pte::TensorSpec>(plan.values[static_cast<size_t>(call->arguments.front())]);
+    bytes += static_cast<int64_t>(tensor_bytes(state.dtype, state.shape));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Result<Package> package(const Delegated& delegated, pte::CpuKernels kernels) {
@@ -35,6 +48,7 @@ Result<Package> package(const ir::Graph& graph, std::span<const pte::Delegate> d
   const std::vector<int64_t>& planned = program.plans.front().planned_bytes;
   Package result{.program = {},
                  .planned_bytes = std::accumulate(planned.begin(), planned.end(), int64_t{0}),
+                 .copied_state_bytes = copied_state_bytes_of(program.plans.front()),
                  .in_segments = !pte::delegates_fit_inline(program)};
   const auto storage = result.in_segments ? pte::DelegateData::kSegment : pte::DelegateData::kInline;
   CARINA_TRY(result.program, pte::write_program(program, {.delegate_data = storage}));

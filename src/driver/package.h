@@ -15,6 +15,7 @@ namespace carina::driver {
 struct Package {
   std::vector<std::byte> program;  // the .pte
   int64_t planned_bytes = 0;       // bytes that the executor plans for the values between delegates and kernels
+  int64_t copied_state_bytes = 0;  // of state that each run copies at its end; other state is written in place
   int64_t tables_bytes = 0;        // tables of Carina's runtime on a Cortex-M; 0: a delegate's are not known
   bool in_segments = false;        // delegates follow the FlatBuffer in segments, since they are too large for it
 };

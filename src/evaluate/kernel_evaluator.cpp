@@ -28,6 +28,7 @@ class KernelProgram final : public ir::Evaluation {
 
 Result<std::unique_ptr<ir::Evaluation>> KernelEvaluator::load(const ir::Graph& graph) const {
   ir::Graph program = graph;
+  program.states.clear();  // plain inputs and outputs of the evaluation
   CARINA_CHECKED(normalize::to_core_aten(program, Log{}));
   CARINA_TRY(const pte::Program emitted, pte::emit(program, {}));
   CARINA_TRY(const std::vector<std::byte> bytes, pte::write_program(emitted, {}));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "carina/check.h"
 #include "evaluate/memory_order.h"
 #include "pte/scalar_type.h"
 #include "runtime/kernel.h"
@@ -48,6 +49,15 @@ datasets::NamedTensor output_of(size_t index, const runtime::Tensor& tensor, std
       .name = fmt::format("output_{}", index),
       .tensor = {
           .dtype = dtype_of(tensor.type), .shape = shape_of(tensor.sizes()), .data = from_memory_order(tensor, bytes)}};
+}
+
+// Returns whether a state's name may be that of a file. A damaged program may have any name.
+bool is_file_name(std::string_view name) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '-';
+  };
+  return !name.empty() && name.size() < 200 && name.front() != '.' && std::ranges::all_of(name, plain);
 }
 
 template <typename T>
@@ -174,7 +184,7 @@ Result<void> ProgramRunner::plan_memory() {
                    .hint = "the file may be damaged, or a tensor of the model is too large"});
     CARINA_TRY(const std::span<std::byte> memory, planned_buffer(bytes));
     planned_.push_back(memory);
-    std::ranges::fill(planned_.back(), std::byte{0});  // mutable state starts at zero
+    std::ranges::fill(planned_.back(), std::byte{0});  // state without an initial value starts at zero
   }
   return {};
 }
@@ -369,6 +379,58 @@ Result<std::vector<datasets::NamedTensor>> ProgramRunner::run(const datasets::Sa
   return outputs;
 }
 
+std::vector<datasets::InputType> ProgramRunner::state_types() const {
+  std::vector<datasets::InputType> types;
+  const size_t count = method_.states();
+  for (size_t i = 0; i < count; ++i) {
+    const runtime::StateTensor state = method_.state(i);
+    const bool is_new = std::ranges::find(types, state.name, &datasets::InputType::name) == types.end();
+    types.push_back({.name = is_new && is_file_name(state.name) ? std::string(state.name) : fmt::format("state_{}", i),
+                     .dtype = dtype_of(state.tensor->type),
+                     .shape = shape_of(state.tensor->sizes())});
+  }
+  return types;
+}
+
+std::vector<datasets::NamedTensor> ProgramRunner::state() const {
+  std::vector<datasets::NamedTensor> tensors;
+  for (const datasets::InputType& type : state_types()) {
+    const runtime::Tensor& tensor = *method_.state(tensors.size()).tensor;
+    const std::span<const std::byte> bytes{static_cast<const std::byte*>(tensor.data), tensor.bytes()};
+    tensors.push_back({.name = type.name,
+                       .tensor = {.dtype = type.dtype, .shape = type.shape, .data = from_memory_order(tensor, bytes)}});
+  }
+  return tensors;
+}
+
+Result<void> ProgramRunner::set_state(std::span<const Tensor> tensors) {
+  const std::vector<datasets::InputType> types = state_types();
+  if (tensors.size() != types.size())
+    return fail({.where = where_,
+                 .what = "wrong number of state tensors",
+                 .expected = std::to_string(types.size()),
+                 .got = std::to_string(tensors.size())});
+  std::vector<std::byte> bytes;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::string name = fmt::format("{}: state {}", where_, types[i].name);
+    if (tensors[i].dtype != types[i].dtype || tensors[i].shape != types[i].shape)
+      return fail({.where = name,
+                   .what = "the tensor does not fit the state",
+                   .expected = datasets::type_text(types[i].dtype, types[i].shape),
+                   .got = datasets::type_text(tensors[i].dtype, tensors[i].shape)});
+    CARINA_CHECKED(datasets::check_data(tensors[i], name));
+    const Buffer ordered = to_memory_order(*method_.state(i).tensor, tensors[i].data.bytes());
+    bytes.insert(bytes.end(), ordered.bytes().begin(), ordered.bytes().end());
+  }
+  const runtime::Error error = method_.restore_state(bytes);
+  return error == runtime::Error::kOk ? Result<void>() : this->error(error, "cannot set the state");
+}
+
+void ProgramRunner::reset_state() {
+  const runtime::Error error = method_.reset_state();
+  CARINA_CHECK(error == runtime::Error::kOk, "{}: the state cannot be reset", where_);
+}
+
 Result<std::vector<Buffer>> ProgramRunner::raw_inputs(const datasets::Sample& sample) const {
   CARINA_CHECKED(check_inputs(sample));
   std::vector<Buffer> raw(sample.size());
@@ -414,6 +476,7 @@ std::vector<std::pair<std::string, int64_t>> ProgramRunner::memory() const {
       {"method_allocator_loaded", loaded},
       {"method_allocator_input", input_bytes_},
       {"temp_allocator", static_cast<int64_t>(scratch_arena_.peak_bytes())}};
+  if (method_.states() > 0) figures.emplace_back("method_state", static_cast<int64_t>(method_.state_bytes()));
   if (program_.methods() > 1) {
     figures.emplace_back("all_methods_planned_apart", planned_apart(program_));
     figures.emplace_back("all_methods_planned_shared", planned_shared(program_));

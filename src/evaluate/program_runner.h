@@ -54,6 +54,15 @@ class ProgramRunner {
   // outputs of another number or size; then none is written.
   Result<void> run_into(const datasets::Sample& sample, std::span<const std::span<std::byte>> outputs);
 
+  // The state that each run passes on to the next, in the order of the program. A state without a name in the program,
+  // or with one that no file may have, is called state_<n>. state() copies it, and set_state() replaces it. Errors: tensors of another number, type or
+  // shape.
+  [[nodiscard]] std::vector<datasets::InputType> state_types() const;
+  [[nodiscard]] std::vector<datasets::NamedTensor> state() const;
+  Result<void> set_state(std::span<const Tensor> tensors);
+  // Gives the state its initial values: those that the program has, else zeros.
+  void reset_state();
+
   // For runs on another device. raw_inputs() returns the bytes of each input in the memory layout of the program (none
   // for a number). outputs_of() converts the bytes of the outputs to tensors. Errors: those of run() about inputs;
   // outputs whose count or size does not match.

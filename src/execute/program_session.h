@@ -48,6 +48,12 @@ class ProgramSession {
   // The same, and copies the elements of output tensor i to outputs[i]. Errors: also another number or size of outputs.
   Result<void> run_into(const datasets::Sample& sample, std::span<const std::span<std::byte>> outputs);
 
+  // The state that runs pass on, as ProgramRunner has it.
+  [[nodiscard]] std::vector<datasets::InputType> state_types() const { return runner_->state_types(); }
+  [[nodiscard]] std::vector<datasets::NamedTensor> state() const { return runner_->state(); }
+  Result<void> set_state(std::span<const Tensor> tensors) { return runner_->set_state(tensors); }
+  void reset_state() { runner_->reset_state(); }
+
   // The figures of the first inference since load() or forget_runs(), and the records of all inferences.
   [[nodiscard]] RunOutcome figures();
   // Drops the reports of all runs, which grow with each run, and the reasons of failures.

@@ -7,6 +7,7 @@
 #include "execute/external_data.h"
 #include "files/file_kind.h"
 #include "pte/etdump.h"
+#include "tensor/npy.h"
 
 namespace carina::execute {
 
@@ -84,11 +85,45 @@ Result<results::RunReport> report_of(const RunRequest& request, const RunOutcome
   return report;
 }
 
+// Reads FOLDER/NAME.npy of each state.
+Result<std::vector<Tensor>> read_state(const std::string& folder, std::span<const datasets::InputType> states) {
+  if (states.empty())
+    return fail({.where = "--state-in", .what = "the program keeps no state", .got = folder, .fault = Fault::kUsage});
+  std::vector<Tensor> tensors;
+  for (const datasets::InputType& state : states) {
+    const std::string path = fmt::format("{}/{}.npy", folder, state.name);
+    CARINA_TRY(const Buffer file, files::open_file(path, {files::FileKind::kNpy}));
+    CARINA_TRY(Tensor tensor, read_npy(file, path));
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+StateOptions state_of(const RunRequest& request) {
+  StateOptions state{.reset_every = request.reset_every};
+  if (!request.state_in.empty())
+    state.first = [&](std::span<const datasets::InputType> states) { return read_state(request.state_in, states); };
+  return state;
+}
+
+Result<void> write_state(const RunRequest& request, std::span<const datasets::NamedTensor> state) {
+  if (request.state_out.empty()) return {};
+  if (state.empty())
+    return fail(
+        {.where = "--state-out", .what = "the program keeps no state", .got = request.program, .fault = Fault::kUsage});
+  CARINA_CHECKED(make_folder(request.state_out));
+  for (const datasets::NamedTensor& tensor : state)
+    CARINA_CHECKED(write_file(fmt::format("{}/{}.npy", request.state_out, tensor.name), npy_bytes(tensor.tensor)));
+  return {};
+}
+
 Result<results::RunReport> run_samples(const Buffer& program, const RunRequest& request, const Log& log) {
   CARINA_TRY(const RunOptions options, options_of(request, program, log));
   datasets::InputBatch given;
   const auto source = [&](std::span<const datasets::InputType> types) -> Result<std::vector<datasets::Sample>> {
-    if (request.inputs.empty()) {
+    if (!request.sequence.empty()) {
+      CARINA_TRY(given, datasets::load_sequence(request.sequence, types, request.images, log));
+    } else if (request.inputs.empty()) {
       given.samples = {ones(types)};
     } else {
       CARINA_TRY(given, datasets::load_batch(request.inputs, types, request.images, log));
@@ -96,9 +131,10 @@ Result<results::RunReport> run_samples(const Buffer& program, const RunRequest& 
     CARINA_CHECKED(check_values_of_one(request, given.samples.size()));
     return given.samples;
   };
-  CARINA_TRY(BatchOutcome batch, run_batch(program, request.program, source, options, log));
+  CARINA_TRY(BatchOutcome batch, run_batch(program, request.program, source, options, log, state_of(request)));
   CARINA_TRY(const std::vector<datasets::NamedTensor> outputs,
              datasets::joined_outputs(batch.outputs, given.join, batch.inputs, request.program));
+  CARINA_CHECKED(write_state(request, batch.state));
   if (!request.bundle.empty()) {
     CARINA_TRY(const auto bundle, write_bundle(program, batch.method, given.samples, batch.outputs, batch.inputs));
     CARINA_CHECKED(write_file(request.bundle, bundle));
@@ -153,7 +189,8 @@ Result<results::RunReport> run(const RunRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, open_program(request.program));
   if (!pte::is_bundled_program(file)) return run_samples(file, request, log);
   CARINA_TRY(const pte::BundledProgram bundle, pte::read_bundled_program(file, request.program));
-  return request.inputs.empty() ? run_test_cases(bundle, request, log) : run_samples(bundle.program, request, log);
+  return request.inputs.empty() && request.sequence.empty() ? run_test_cases(bundle, request, log)
+                                                            : run_samples(bundle.program, request, log);
 }
 
 }  // namespace carina::execute

@@ -14,10 +14,14 @@
 namespace carina::execute {
 
 struct RunRequest {
-  std::string program;              // .pte or .bpte
-  std::vector<std::string> inputs;  // as load_batch() takes them; none: ones, or the test cases of a .bpte
-  std::vector<std::string> data;    // .ptd files with the tensors stored outside of the program
-  std::string output_folder;        // the folder of output_<n>.npy; empty: none are written
+  std::string program;                     // .pte or .bpte
+  std::vector<std::string> inputs;         // as load_batch() takes them; none: ones, or the test cases of a .bpte
+  std::vector<std::string> sequence = {};  // instead of `inputs`, as load_sequence() takes them
+  int64_t reset_every = 0;                 // samples after which the state is reset; 0: never
+  std::string state_in = {};               // folder of NAME.npy with the state to begin with; empty: initial values
+  std::string state_out = {};              // folder of NAME.npy for the state after the run; empty: not written
+  std::vector<std::string> data;           // .ptd files with the tensors stored outside of the program
+  std::string output_folder;               // the folder of output_<n>.npy; empty: none are written
   bool timed = false;
   std::string system_config;  // for timed runs; empty: the one for which the program was compiled
   std::string memory_mode;

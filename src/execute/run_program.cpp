@@ -29,17 +29,24 @@ datasets::Sample ones(std::span<const datasets::InputType> inputs) {
 }
 
 Result<BatchOutcome> run_batch(const Buffer& program, const std::string& where, const BatchSource& inputs,
-                               const RunOptions& options, const Log& log) {
+                               const RunOptions& options, const Log& log, const StateOptions& state) {
   CARINA_TRY(const std::unique_ptr<ProgramSession> session, ProgramSession::load(program, where, options, log));
+  if (state.first) {
+    CARINA_TRY(const std::vector<Tensor> first, state.first(session->state_types()));
+    CARINA_CHECKED(session->set_state(first));
+  }
   BatchOutcome batch{.outputs = {}, .inputs = session->inputs(), .method = session->method(), .run = {}};
   CARINA_TRY(const std::vector<datasets::Sample> samples, inputs(batch.inputs));
   if (samples.empty()) return fail({.where = where, .what = "no sample to run"});
   for (const datasets::Sample& sample : samples) {
     if (samples.size() > 1) log.progress("sample", batch.outputs.size(), samples.size());
+    const auto done = static_cast<int64_t>(batch.outputs.size());
+    if (state.reset_every > 0 && done > 0 && done % state.reset_every == 0) session->reset_state();
     CARINA_TRY(std::vector<datasets::NamedTensor> outputs, session->run(sample));
     batch.outputs.push_back(std::move(outputs));
   }
   batch.run = session->figures();
+  batch.state = session->state();
   return batch;
 }
 

@@ -56,12 +56,20 @@ struct RunOutcome {
   std::vector<std::string> methods = {};  // the program's methods
 };
 
+// How a run of several samples treats the state that the program keeps.
+struct StateOptions {
+  int64_t reset_every = 0;  // samples after which the state is reset; 0: never
+  // Returns the state to begin with, one tensor for each of these; empty: the initial values.
+  std::function<Result<std::vector<Tensor>>(std::span<const datasets::InputType> states)> first = {};
+};
+
 // Outputs and measurements of several inferences of one loaded program. State that the program keeps is passed from
 // each inference to the next.
 struct BatchOutcome {
   std::vector<std::vector<datasets::NamedTensor>> outputs;  // per sample
   std::vector<datasets::InputType> inputs;
-  std::string method;  // the method that ran
+  std::string method;                             // the method that ran
+  std::vector<datasets::NamedTensor> state = {};  // after the last sample
   // Measurements of the first inference, but memory of the last and records of all. Its `outputs` are empty.
   RunOutcome run;
 };
@@ -78,8 +86,9 @@ datasets::Sample ones(std::span<const datasets::InputType> inputs);
 Result<RunOutcome> run_program(const Buffer& program, const std::string& where, const datasets::InputSource& inputs,
                                const RunOptions& options, const Log& log);
 
-// Runs a program on any number of samples. Errors: those of run_program(); no sample.
+// Runs a program on any number of samples. State that the program keeps is passed from each sample to the next. Errors:
+// those of run_program(); no sample; state files that do not fit.
 Result<BatchOutcome> run_batch(const Buffer& program, const std::string& where, const BatchSource& inputs,
-                               const RunOptions& options, const Log& log);
+                               const RunOptions& options, const Log& log, const StateOptions& state = {});
 
 }  // namespace carina::execute

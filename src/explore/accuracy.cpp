@@ -269,14 +269,16 @@ struct Asked {
 // Evaluates samples with the float model and the programs.
 class Worker {
  public:
-  Worker(const AccuracyRequest& request, std::span<const datasets::InputType> inputs, observe::FloatRun run,
-         std::unique_ptr<Programs> programs, const std::optional<TaskMetric>& metric)
-      : request_(request), inputs_(inputs), run_(std::move(run)), programs_(std::move(programs)), metric_(metric) {}
+  Worker(const AccuracyRequest& request, const ir::Graph& graph, std::span<const datasets::InputType> inputs,
+         observe::FloatRun run, std::unique_ptr<Programs> programs, const std::optional<TaskMetric>& metric)
+      : request_(request), inputs_(inputs), run_(std::move(run)), programs_(std::move(programs)), metric_(metric) {
+    for (const ir::State& state : graph.states) state_.push_back(state.initial);
+  }
 
   Result<Answers> answer(const Asked& asked) {
     CARINA_CHECKED(check_finite(request_, asked.sample, asked.number, inputs_));
     Answers answers;
-    CARINA_TRY(const std::vector<Tensor> float_outputs, run_.run(asked.sample));
+    CARINA_TRY(const std::vector<Tensor> float_outputs, float_step(asked.sample));
     for (const Tensor& output : float_outputs) {
       CARINA_TRY(std::vector<double> numbers, numbers_in(output, request_.model));
       answers.float_scores.push_back(std::move(numbers));
@@ -292,6 +294,16 @@ class Worker {
   }
 
  private:
+  // Runs the float model with the state that its run before has left. The programs keep theirs.
+  Result<std::vector<Tensor>> float_step(datasets::Sample sample) {
+    std::ranges::copy(state_, std::back_inserter(sample));
+    CARINA_TRY(std::vector<Tensor> outputs, run_.run(sample));
+    const auto state = outputs.end() - static_cast<std::ptrdiff_t>(state_.size());
+    state_.assign(state, outputs.end());
+    outputs.erase(state, outputs.end());
+    return outputs;
+  }
+
   Result<MetricScore> score_of(const Answers& answers, const Tensor& labels) const {
     MetricScore score;
     CARINA_TRY(score.floats, metric_->sums_of(answers.float_scores.front(), labels, request_.data));
@@ -311,6 +323,7 @@ class Worker {
   observe::FloatRun run_;
   std::unique_ptr<Programs> programs_;
   const std::optional<TaskMetric>& metric_;
+  std::vector<Tensor> state_;  // of the float model
 };
 
 Result<std::vector<Worker>> make_workers(const models::Model& model, const AccuracyRequest& request,
@@ -320,7 +333,7 @@ Result<std::vector<Worker>> make_workers(const models::Model& model, const Accur
   for (size_t w = 0; w < division.workers; ++w) {
     CARINA_TRY(observe::FloatRun run, float_run(model, request, division.threads, w == 0 ? log : Log{}));
     CARINA_TRY(std::unique_ptr<Programs> programs, Programs::load(request, division.threads));
-    workers.emplace_back(request, inputs, std::move(run), std::move(programs), metric);
+    workers.emplace_back(request, model.graph, inputs, std::move(run), std::move(programs), metric);
   }
   return workers;
 }
@@ -384,13 +397,17 @@ Result<AccuracyTask> open_task(const AccuracyRequest& request, const Log& log) {
                    .expected = "an array y with a label per sample",
                    .fault = Fault::kUsage});
   }
+  if (metric && !model.graph.states.empty())
+    return fail(
+        {.where = "--metric", .what = "a metric of a model with state is not supported", .fault = Fault::kUsage});
   results::AccuracyReport empty{.program = request.program,
                                 .samples = static_cast<int64_t>(data.size()),
                                 .has_labels = has_labels && (!metric || request.metric == "top1"),
                                 .has_integer_graph = !request.dump_folder.empty()};
   CARINA_TRY(const bool on_npu, has_delegates(request));
   if (!on_npu) empty.device = "program";
-  for (const ir::ValueId id : model.graph.outputs) {
+  if (!model.graph.states.empty()) empty.steps.emplace();
+  for (const ir::ValueId id : std::span(model.graph.outputs).first(model.graph.outputs_without_state())) {
     if (id.valid()) empty.outputs.push_back({.name = model.graph[id].name});
   }
   return AccuracyTask{.model = std::move(model),
@@ -411,6 +428,18 @@ results::Interval wilson_interval(int64_t right, int64_t samples) {
   const double half =
       kDeviations * std::sqrt(share * (1 - share) / count + square / (4 * count * count)) / (1 + square / count);
   return {.low = 100 * std::max(0.0, middle - half), .high = 100 * std::min(1.0, middle + half)};
+}
+
+results::StepAccuracy steps_of(const std::vector<double>& steps_db) {
+  std::vector<double> sorted = steps_db;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::ranges::nth_element(sorted, middle);
+  const auto worst = std::ranges::min_element(steps_db);
+  return {.first_db = steps_db.front(),
+          .median_db = *middle,
+          .last_db = steps_db.back(),
+          .worst_db = *worst,
+          .worst_step = worst - steps_db.begin()};
 }
 
 }  // namespace
@@ -434,6 +463,7 @@ void AccuracySums::add(const results::SampleScore& score) {
     sums_[i].absolute += score.outputs[i].absolute;
     sums_[i].elements += score.outputs[i].elements;
   }
+  if (report_.steps) steps_db_.push_back(sqnr_db(*std::ranges::min_element(score.outputs, {}, sqnr_db)));
 }
 
 void AccuracySums::add_label(const results::SampleScore& score) {
@@ -454,6 +484,7 @@ results::AccuracyReport AccuracySums::report() const {
   for (const auto& [pair, samples] : confusions_)
     report.confusions.push_back({.label = pair.first, .answer = pair.second, .samples = samples});
   std::ranges::stable_sort(report.confusions, std::ranges::greater(), &results::Confusion::samples);
+  if (report.steps && !steps_db_.empty()) report.steps = steps_of(steps_db_);
   report.npu_right_interval = wilson_interval(report.npu_right, report.samples);
   for (size_t i = 0; i < sums_.size(); ++i) {
     report.outputs[i].sqnr_db = sqnr_db(sums_[i]);
@@ -473,7 +504,9 @@ Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const L
   const ScopedThreadPool pool(request.threads);
   CARINA_TRY(AccuracyTask task, open_task(request, log));
   datasets::SampleReader& data = task.data;
-  const Division division = divide(request.threads, data.size());
+  // The steps of a sequence run one after another.
+  const Division division = task.model.graph.states.empty() ? divide(request.threads, data.size())
+                                                            : Division{.workers = 1, .threads = request.threads};
   CARINA_TRY(std::vector<Worker> workers, make_workers(task.model, request, task.inputs, division, task.metric, log));
   AccuracySums sums(task.empty);
   std::vector<MetricScore> metric_scores;
@@ -498,6 +531,11 @@ Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const L
 Result<void> score_samples(const AccuracyRequest& request, const SamplePart& part, const Log& log) {
   const ScopedThreadPool pool(1);
   CARINA_TRY(AccuracyTask task, open_task(request, log));
+  if (!task.model.graph.states.empty())
+    return fail({.where = request.model,
+                 .what = "a model with state cannot be measured in parts: each step needs the one before it",
+                 .hint = "leave out --scheduler",
+                 .fault = Fault::kUsage});
   CARINA_TRY(std::vector<Worker> workers, make_workers(task.model, request, task.inputs, Division{}, task.metric, log));
   for (const auto& [first, last] : part.samples) {
     if (last < first || last >= task.data.size())

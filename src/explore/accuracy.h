@@ -50,6 +50,7 @@ class AccuracySums {
   std::map<int64_t, results::ClassAccuracy> classes_;          // by label
   std::map<std::pair<int64_t, int64_t>, int64_t> confusions_;  // samples by label and wrong answer
   std::vector<results::OutputSums> sums_;                      // of each output
+  std::vector<double> steps_db_;                               // of a model with state: of the worst output
 };
 
 // Returns the report before any sample has run: the number of samples, whether they have labels, the names of the

@@ -18,6 +18,7 @@
 #include "quantize/ptq.h"
 #include "quantize/scheme_alternatives.h"
 #include "quantize/similarity.h"
+#include "quantize/state_samples.h"
 
 namespace carina::explore {
 
@@ -91,15 +92,21 @@ class Debugger {
                    .what = "the model is quantized already: there is no float model to compare with",
                    .fault = Fault::kUsage});
     const std::vector<datasets::InputType> inputs = datasets::input_types(model_.graph);
-    CARINA_TRY(calibration_, datasets::open_data_set(request_.data, inputs, log_, request_.images));
+    CARINA_TRY(calibration_, data_set(request_.data, inputs));
     CARINA_TRY(samples_,
                datasets::first_samples(
                    *calibration_, request_.samples > 0 ? static_cast<size_t>(request_.samples) : calibration_->size()));
     if (!request_.calibration.empty()) {
-      CARINA_TRY(calibration_, datasets::open_data_set(request_.calibration, inputs, log_, request_.images));
+      CARINA_TRY(calibration_, data_set(request_.calibration, inputs));
     }
     CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, samples_, options(), log_));
     return {};
+  }
+
+  // Samples with their state: the layers are compared at the state that the float model has.
+  Result<datasets::DataSet> data_set(const std::string& path, std::span<const datasets::InputType> inputs) const {
+    CARINA_TRY(const datasets::DataSet given, datasets::open_data_set(path, inputs, log_, request_.images));
+    return quantize::with_state(model_.graph, given, &evaluator_);
   }
 
   // The layers of both models have equal weights.

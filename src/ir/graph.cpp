@@ -110,6 +110,7 @@ void remove_dead(Graph& graph) {
   std::vector<ValueId> renumbered(graph.values.size());
   Graph kept;
   kept.name = graph.name;
+  kept.states = std::move(graph.states);
   const auto keep = [&](ValueId old) {
     if (!old.valid()) return old;
     ValueId& id = renumbered[old.index()];

@@ -45,6 +45,13 @@ struct Node {
   NodeId origin = {};
 };
 
+// A tensor that the model keeps from run to run, a mutable buffer. It is an input and an output of the graph: what a run
+// gives as the output is the input of the next run. So no pass can fold it, merge it with an equal one, or drop it.
+struct State {
+  std::string name;  // of the model's buffer, "blocks.0.k_cache"
+  Tensor initial;    // the input of the first run, with its type and shape
+};
+
 // A straight-line graph: nodes are in an order in which they can be evaluated. Values and nodes are addressed by index.
 struct Graph {
   Graph();
@@ -59,6 +66,14 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;  // a value may occur more than once
+  // The last inputs and the last outputs, in the same order, are the state before and after a run.
+  //   Example: inputs x, h and outputs y, h_next with states {h}: h_next is h in the next run
+  std::vector<State> states;
+
+  [[nodiscard]] size_t inputs_without_state() const { return inputs.size() - states.size(); }
+  [[nodiscard]] size_t outputs_without_state() const { return outputs.size() - states.size(); }
+  [[nodiscard]] ValueId state_input(size_t state) const { return inputs[inputs_without_state() + state]; }
+  [[nodiscard]] ValueId state_output(size_t state) const { return outputs[outputs_without_state() + state]; }
 
   [[nodiscard]] Value& operator[](ValueId id) { return values[id.index()]; }
   [[nodiscard]] const Value& operator[](ValueId id) const { return values[id.index()]; }

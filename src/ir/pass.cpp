@@ -106,6 +106,15 @@ Result<void> verify_structure(const Graph& graph) {
     if (output.valid() && (!in_range(output) || !defined[output.index()]))
       return broken(graph, "a graph output is never made");
   }
+  if (graph.states.size() > std::min(graph.inputs.size(), graph.outputs.size()))
+    return broken(graph, "a state without an input and an output");
+  for (size_t i = 0; i < graph.states.size(); ++i) {
+    const ValueId before = graph.state_input(i), after = graph.state_output(i);
+    const Tensor& initial = graph.states[i].initial;
+    if (!after.valid() || graph[before].dtype != graph[after].dtype || graph[before].shape != graph[after].shape ||
+        initial.dtype != graph[before].dtype || initial.shape != graph[before].shape)
+      return broken(graph, fmt::format("the state {} changes its type or shape", graph.states[i].name));
+  }
   return {};
 }
 

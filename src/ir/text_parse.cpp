@@ -257,6 +257,7 @@ class Parser {
       CARINA_TRY(graph_.outputs.emplace_back(), parse_reference());
       return {};
     }
+    if (scan_.accept("state")) return parse_state();
     std::vector<ValueId> outputs;
     if (scan_.is("%") || scan_.is("none")) {
       do {
@@ -345,14 +346,17 @@ class Parser {
   }
 
   Result<void> parse_constant(ValueId id) {
-    if (scan_.is("elided"))
-      return scan_.error("the constant " + graph_[id].name + " was left out when the text was printed");
     DType dtype = graph_[id].dtype;
     if (const auto other = dtype_of_word(scan_.now().raw)) {
       dtype = *other;
       scan_.advance();
     }
-    const Shape shape = graph_[id].shape;
+    CARINA_TRY(graph_[id].constant, parse_elements("constant " + graph_[id].name, dtype, Shape(graph_[id].shape)));
+    return {};
+  }
+
+  Result<Tensor> parse_elements(const std::string& what, DType dtype, const Shape& shape) {
+    if (scan_.is("elided")) return scan_.error("the " + what + " was left out when the text was printed");
     if (std::ranges::any_of(shape.dims(), [](int64_t size) { return size < 0; }))
       return scan_.error("a constant of unknown size");
     std::vector<uint8_t> bytes;
@@ -363,11 +367,23 @@ class Parser {
     }
     const size_t needed = tensor_bytes(dtype, shape);
     if (bytes.size() != needed || dtype == DType::kUnknown) {
-      return scan_.error(fmt::format("the constant {} has {} bytes, its type {} {}", graph_[id].name, bytes.size(),
-                                     to_string(shape), needed));
+      return scan_.error(
+          fmt::format("the {} has {} bytes, its type {} {}", what, bytes.size(), to_string(shape), needed));
     }
-    graph_[id].constant =
-        Tensor{.dtype = dtype, .shape = shape, .data = Buffer::copy_of(std::as_bytes(std::span(bytes)))};
+    return Tensor{.dtype = dtype, .shape = shape, .data = Buffer::copy_of(std::as_bytes(std::span(bytes)))};
+  }
+
+  Result<void> parse_state() {
+    State state;
+    CARINA_TRY(state.name, scan_.name("the state's name"));
+    CARINA_CHECKED(scan_.expect(":"));
+    const auto dtype = dtype_of_word(scan_.now().raw);
+    if (!dtype) return scan_.error("unexpected text", "a type");
+    scan_.advance();
+    CARINA_TRY(const Shape shape, parse_shape());
+    CARINA_CHECKED(scan_.expect("="));
+    CARINA_TRY(state.initial, parse_elements("state " + state.name, *dtype, shape));
+    graph_.states.push_back(std::move(state));
     return {};
   }
 

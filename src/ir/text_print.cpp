@@ -171,18 +171,20 @@ bool all_named(const Tensor& tensor) {
   return true;
 }
 
-std::string constant_text(const Value& value, const PrintOptions& options) {
-  const Tensor& tensor = *value.constant;
+std::string elements_text(const Tensor& tensor, const PrintOptions& options) {
   const auto elements = static_cast<size_t>(tensor.elements());
-  std::string out = " = ";
-  if (tensor.dtype != value.dtype) out += std::string(name_of(tensor.dtype)) + " ";
-  if (elements > options.elide_above_elements) return out + fmt::format("elided({} elements)", elements);
-  if (elements > kListedElements || !all_named(tensor)) {
-    return out + hex_text(tensor.data.bytes().first(elements * element_bytes(tensor.dtype)));
-  }
-  out += "[";
+  if (elements > options.elide_above_elements) return fmt::format("elided({} elements)", elements);
+  if (elements > kListedElements || !all_named(tensor))
+    return hex_text(tensor.data.bytes().first(elements * element_bytes(tensor.dtype)));
+  std::string out = "[";
   for (size_t i = 0; i < elements; ++i) out += (i == 0 ? "" : ", ") + element_text(tensor, i);
   return out + "]";
+}
+
+std::string constant_text(const Value& value, const PrintOptions& options) {
+  const Tensor& tensor = *value.constant;
+  const std::string type = tensor.dtype == value.dtype ? "" : std::string(name_of(tensor.dtype)) + " ";
+  return " = " + type + elements_text(tensor, options);
 }
 
 std::string quantization_text(const Quantization& q) {
@@ -238,6 +240,10 @@ class Printer {
     for (const Node& node : graph_.nodes) print_node(node);
     declare_up_to(graph_.values.size());
     for (const ValueId output : graph_.outputs) out_ += "  output " + reference(output) + "\n";
+    for (const State& state : graph_.states) {
+      out_ += fmt::format("  state {}: {}{} = {}\n", quoted(state.name), name_of(state.initial.dtype),
+                          to_string(state.initial.shape), elements_text(state.initial, options_));
+    }
     return out_ + "}\n";
   }
 
@@ -345,11 +351,18 @@ bool identical(const Attributes& a, const Attributes& b) {
   });
 }
 
+bool have_same_content(const Tensor& a, const Tensor& b) {
+  const auto bytes = [](const Tensor& t) { return t.data.bytes().first(tensor_bytes(t.dtype, t.shape)); };
+  return a.dtype == b.dtype && a.shape == b.shape && std::ranges::equal(bytes(a), bytes(b));
+}
+
+bool identical(const State& a, const State& b) {
+  return a.name == b.name && have_same_content(a.initial, b.initial);
+}
+
 bool identical(const Value& a, const Value& b) {
   if (a.constant.has_value() != b.constant.has_value()) return false;
-  const auto bytes = [](const Tensor& t) { return t.data.bytes().first(tensor_bytes(t.dtype, t.shape)); };
-  const bool same = !a.constant || (a.constant->dtype == b.constant->dtype && a.constant->shape == b.constant->shape &&
-                                    std::ranges::equal(bytes(*a.constant), bytes(*b.constant)));
+  const bool same = !a.constant || have_same_content(*a.constant, *b.constant);
   return same && a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.quantization == b.quantization;
 }
 
@@ -361,7 +374,8 @@ bool identical(const Node& a, const Node& b) {
 bool identical(const Graph& a, const Graph& b) {
   const auto same = [](const auto& x, const auto& y) { return identical(x, y); };
   return a.name == b.name && a.inputs == b.inputs && a.outputs == b.outputs &&
-         std::ranges::equal(a.values, b.values, same) && std::ranges::equal(a.nodes, b.nodes, same);
+         std::ranges::equal(a.values, b.values, same) && std::ranges::equal(a.nodes, b.nodes, same) &&
+         std::ranges::equal(a.states, b.states, same);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -21,6 +22,18 @@ using ir::ValueId;
 Tensor dequantized_constant(const ir::Value& value) {
   const Tensor& tensor = *value.constant;
   return !value.quantization || is_float(tensor.dtype) ? tensor : dequantized(tensor, *value.quantization);
+}
+
+// Returns the integers of a state's initial value, as quantize_per_tensor gives them.
+Tensor quantized(const Tensor& floats, const Quantization& q) {
+  std::vector<int64_t> integers;
+  const auto inverse = static_cast<float>(1.0 / q.scale());
+  for (const float real : floats.values<float>()) {
+    const double step = std::nearbyint(real * inverse) + static_cast<double>(q.zero_point());
+    integers.push_back(
+        static_cast<int64_t>(std::clamp(step, static_cast<double>(q.qmin), static_cast<double>(q.qmax))));
+  }
+  return integer_tensor(q.dtype, floats.shape, integers);
 }
 
 // The type in which delegates compute plain values of a type that they do not have, and the suffix of its values.
@@ -57,23 +70,58 @@ class Splitter {
   }
 
   Partitioned run() {
-    for (const ValueId input : graph_.inputs) {
+    for (size_t i = 0; i < graph_.inputs_without_state(); ++i) {
+      const ValueId input = graph_.inputs[i];
       floats_[input] = program().add_value(graph_[input].name, graph_[input].dtype, graph_[input].shape);
       program().inputs.push_back(floats_[input]);
     }
+    for (size_t i = 0; i < graph_.states.size(); ++i) add_state(i);
     for (const auto& members : ordered_groups(graph_, group_of_)) {
       if (group_of_[members.front()] == kOnCpu)
         add_cpu_node(ir::NodeId(members.front()));
       else
         add_delegate(members);
     }
-    for (const ValueId output : graph_.outputs) program().outputs.push_back(output_form(output));
+    for (size_t i = 0; i < graph_.outputs_without_state(); ++i)
+      program().outputs.push_back(output_form(graph_.outputs[i]));
+    for (size_t i = 0; i < graph_.states.size(); ++i) program().outputs.push_back(state_output(i));
     ir::remove_dead(program());
     return std::move(result_);
   }
 
  private:
   ir::Graph& program() { return result_.program; }
+
+  // Returns the parameters with which the program keeps a state as integers; nullptr: it keeps floats. Both ends of the
+  // pair must have them.
+  [[nodiscard]] const Quantization* kept_as(size_t state) const {
+    const auto& before = annotated_[graph_.state_input(state)].quantization;
+    const auto& after = annotated_[graph_.state_output(state)].quantization;
+    const bool is_wanted =
+        graph_[graph_.state_input(state)].quantization || graph_[graph_.state_output(state)].quantization;
+    return is_wanted && before && before == after ? &*before : nullptr;
+  }
+
+  // Adds the input of a state. Quantized state stays integers from run to run, so that a delegate reads and writes it
+  // without conversions.
+  void add_state(size_t index) {
+    const ValueId input = graph_.state_input(index);
+    const ir::Value& value = graph_[input];
+    const Quantization* q = kept_as(index);
+    const ValueId added = program().add_value(value.name, q == nullptr ? value.dtype : q->dtype, value.shape);
+    (q == nullptr ? floats_ : integers_)[input] = added;
+    program().inputs.push_back(added);
+    ir::State state = graph_.states[index];
+    if (q != nullptr) state.initial = quantized(state.initial, *q);
+    program().states.push_back(std::move(state));
+  }
+
+  ValueId state_output(size_t index) {
+    const ValueId output = graph_.state_output(index);
+    if (kept_as(index) == nullptr) return output_form(output);
+    if (graph_[output].constant) cpu_form(output);
+    return integers(output);
+  }
 
   // Inserts a Q/DQ node between floats and integers.
   ValueId insert_qdq(AtenOp op, ValueId from, const ir::Value& original, const Quantization& q, DType to,

@@ -82,10 +82,12 @@ class Emitter {
       : graph_(steps.graph), steps_(steps.steps), delegates_(delegates) {
     program_.constants.resize(1);
     program_.plans.resize(1);
+    find_states_in_place();
   }
 
   Program run() {
-    for (const ir::ValueId input : graph_.inputs) plan().inputs.push_back(tensor(input));
+    for (size_t i = 0; i < graph_.inputs_without_state(); ++i) plan().inputs.push_back(tensor(graph_.inputs[i]));
+    for (size_t i = 0; i < graph_.states.size(); ++i) add_state(i);
     for (const Step& step : steps_) {
       ++step_;
       if (const auto* node = std::get_if<ir::NodeId>(&step))
@@ -93,9 +95,13 @@ class Emitter {
       else
         emit_call(std::get<IntegerCall>(step));
     }
+    for (size_t i = 0; i < graph_.states.size(); ++i) write_state(i);
     ++step_;
-    for (const ir::ValueId output : graph_.outputs)
+    for (size_t i = 0; i < graph_.outputs_without_state(); ++i) {
+      const ir::ValueId output = graph_.outputs[i];
       plan().outputs.push_back(output.valid() ? tensor(output) : scalar(None{}));
+    }
+    for (size_t i = 0; i < graph_.states.size(); ++i) tensor(graph_.state_input(i));  // planned for the whole method
     plan_values();
     return std::move(program_);
   }
@@ -127,7 +133,38 @@ class Emitter {
     return index;
   }
 
+  // Finds the states whose next content may be written to their own memory: a step gives it after the last step that
+  // reads the state before. The other states are copied at the end.
+  //   Example: h_next = add(mul(z, h), n) of a GRU is written to h, since only the product before it reads h
+  void find_states_in_place() {
+    std::map<ir::ValueId, size_t> last_read, made;
+    for (size_t n = 0; n < steps_.size(); ++n) {
+      if (const auto* call = std::get_if<IntegerCall>(&steps_[n])) {
+        for (const CallArgument& argument : call->arguments) {
+          if (const auto* value = std::get_if<ir::ValueId>(&argument)) last_read[*value] = n;
+        }
+        made[call->output] = n;
+        continue;
+      }
+      const ir::Node& node = graph_[std::get<ir::NodeId>(steps_[n])];
+      for (const ir::ValueId input : node.inputs) last_read[input] = n;
+      for (const ir::ValueId output : node.outputs) made[output] = n;
+    }
+    for (size_t i = 0; i < graph_.states.size(); ++i) {
+      const ir::ValueId before = graph_.state_input(i), after = graph_.state_output(i);
+      const auto step = made.find(after);
+      const auto read = last_read.find(before);
+      if (step == made.end() || (read != last_read.end() && read->second >= step->second)) continue;
+      in_place_.emplace(after, before);  // of two states with one next content, the first
+    }
+  }
+
   int32_t new_tensor(ir::ValueId id) {
+    if (const auto state = in_place_.find(id); state != in_place_.end()) {
+      const int32_t index = tensor(state->second);
+      index_of_.emplace(id, index);
+      return index;
+    }
     const ir::Value& value = graph_[id];
     TensorSpec spec{.dtype = value.constant ? value.constant->dtype : value.dtype,
                     .shape = value.shape,
@@ -142,6 +179,27 @@ class Emitter {
     const int32_t index = planned ? planned_tensor(std::move(spec)) : add(std::move(spec));
     index_of_.emplace(id, index);
     return index;
+  }
+
+  // A mutable buffer. Zeros are not stored: they are what memory begins with.
+  void add_state(size_t index) {
+    const ir::State& state = graph_.states[index];
+    auto& spec = std::get<TensorSpec>(plan().values[static_cast<size_t>(tensor(graph_.state_input(index)))]);
+    spec.state_name = state.name;
+    const std::span<const std::byte> bytes =
+        state.initial.data.bytes().first(tensor_bytes(state.initial.dtype, state.initial.shape));
+    if (std::ranges::any_of(bytes, [](std::byte byte) { return byte != std::byte{0}; }))
+      spec.initial = state.initial.data;
+  }
+
+  // Copies the next content of a mutable buffer to it, as ExecuTorch's insert_write_back_for_buffers_pass does.
+  void write_state(size_t index) {
+    const ir::ValueId before = graph_.state_input(index), after = graph_.state_output(index);
+    ++step_;
+    const int32_t buffer = tensor(before), next = tensor(after);
+    if (buffer == next) return;
+    plan().instructions.emplace_back(
+        KernelCall{.op = operator_index("aten::copy_", ""), .arguments = {buffer, next, scalar(false), buffer}});
   }
 
   int32_t planned_tensor(TensorSpec spec) {
@@ -295,10 +353,42 @@ class Emitter {
   std::span<const Delegate> delegates_;
   Program program_;
   std::map<ir::ValueId, int32_t> index_of_;
-  std::map<int32_t, size_t> lifetime_of_;  // index of a planned tensor's value -> index of its lifetime
-  std::vector<MemoryRequest> lifetimes_;   // in instructions
-  int64_t step_ = -1;                      // -1: the inputs are alive before the first instruction
+  std::map<ir::ValueId, ir::ValueId> in_place_;  // the next content of a state -> the state, whose memory it takes
+  std::map<int32_t, size_t> lifetime_of_;        // index of a planned tensor's value -> index of its lifetime
+  std::vector<MemoryRequest> lifetimes_;         // in instructions
+  int64_t step_ = -1;                            // -1: the inputs are alive before the first instruction
 };
+
+}  // namespace
+
+namespace {
+
+// Copies the state that a result is, because the run overwrites the state before a caller or another state's
+// write-back reads the result.
+//   Example: buffers a and b that swap. The write-back of a would otherwise lose the a that b becomes.
+ir::Graph with_own_results(ir::Graph graph) {
+  const auto overwritten = [&](ir::ValueId id, size_t output) {
+    for (size_t i = 0; i < graph.states.size(); ++i) {
+      if (graph.state_input(i) != id || graph.state_output(i) == id) continue;
+      return output != graph.outputs_without_state() + i;
+    }
+    return false;
+  };
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ir::ValueId id = graph.outputs[i];
+    if (!id.valid() || !overwritten(id, i)) continue;
+    const ir::Value state = graph[id];
+    const ir::ValueId copy = graph.add_value(state.name + "_before", state.dtype, state.shape);
+    graph.add_node({.op = AtenOp::clone_default,
+                    .name = graph[copy].name,
+                    .inputs = {id},
+                    .outputs = {copy},
+                    .attributes = {{"memory_format", std::monostate()}},
+                    .source = {}});
+    graph.outputs[i] = copy;
+  }
+  return graph;
+}
 
 }  // namespace
 
@@ -308,7 +398,8 @@ bool has_kernel(ir::Op op) {
 
 Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates, CpuKernels kernels) {
   if (Diagnostics errors = unwritable(graph); !errors.empty()) return fail(std::move(errors));
-  const Steps steps = kernels == CpuKernels::kCortexM ? integer_steps(graph) : node_steps(graph);
+  const ir::Graph whole = with_own_results(graph);
+  const Steps steps = kernels == CpuKernels::kCortexM ? integer_steps(whole) : node_steps(whole);
   return Emitter(steps, delegates).run();
 }
 

@@ -15,7 +15,8 @@ using options::CpuKernels;
 
 // Converts the `program` graph of partition::Partitioned to an ExecuTorch program. Each ATen node becomes a call of the
 // out-variant kernel in facts/aten; each executorch_call_delegate becomes a call of
-// `delegates[index]`. Tensors get planned memory by their live ranges. A delegate that several nodes call is stored
+// `delegates[index]`. Tensors get planned memory by their live ranges; state is planned for the
+// whole method, and copies at the end write it. A delegate that several nodes call is stored
 // once. Errors: all nodes whose operator has no kernel (Diagnostic::node); a dtype that .pte does not have.
 Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates,
                      CpuKernels kernels = CpuKernels::kPortable);

@@ -29,6 +29,8 @@ struct TensorSpec {
   uint32_t constant = 0;                 // index into Program::constants, 0: none
   std::optional<Allocation> allocation;  // no value and no constant: the caller provides the memory
   std::string external_name = {};        // name of the data in a .ptd file; empty: the data are not external
+  std::string state_name = {};           // of the mutable buffer that this planned tensor is; empty: no name is stored
+  Buffer initial = {};                   // the first content of a planned tensor; empty: none is stored
 };
 
 struct None {

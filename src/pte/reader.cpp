@@ -117,6 +117,26 @@ std::string text(const flatbuffers::String* string) {
   return string == nullptr ? std::string() : string->str();
 }
 
+// Returns the initial value of a mutable tensor. Source: schema/program.fbs: the index counts in the table of
+// mutable_data_segments that the tensor names, else in the first.
+Result<Buffer> initial_value(const Context& context, const fb::Tensor& tensor, size_t bytes) {
+  const auto* tables = context.root->mutable_data_segments();
+  const auto* extra = tensor.extra_tensor_info();
+  const uint64_t table = extra == nullptr ? 0 : extra->mutable_data_segments_idx();
+  if (tables == nullptr || table >= tables->size())
+    return context.broken("a tensor's table of initial values is out of range", std::to_string(table));
+  const auto* entries = tables->Get(static_cast<flatbuffers::uoffset_t>(table));
+  const std::vector<uint64_t> offsets = copied(entries->offsets());
+  if (tensor.data_buffer_idx() >= offsets.size())
+    return context.broken("the index of a tensor's initial value is out of range",
+                          std::to_string(tensor.data_buffer_idx()));
+  CARINA_TRY(const Buffer data, segment(context, entries->segment_index()));
+  const uint64_t offset = offsets[tensor.data_buffer_idx()];
+  if (offset > data.size() || bytes > data.size() - offset)
+    return context.broken("a tensor's initial value lies outside its segment");
+  return data.slice(offset, bytes);
+}
+
 Result<TensorSpec> read_tensor(const Context& context, const fb::Tensor& tensor) {
   TensorSpec spec;
   const auto dtype = dtype_of(static_cast<PteScalarType>(tensor.scalar_type()));
@@ -142,6 +162,11 @@ Result<TensorSpec> read_tensor(const Context& context, const fb::Tensor& tensor)
   if (extra != nullptr && extra->location() == kPteExternalLocation) {
     spec.external_name = text(extra->fully_qualified_name());
     if (spec.external_name.empty()) return context.broken("a tensor outside of the program has no name");
+  } else if (tensor.allocation_info() != nullptr) {  // a planned tensor's index is that of its initial value
+    if (extra != nullptr) spec.state_name = text(extra->fully_qualified_name());
+    if (tensor.data_buffer_idx() != 0) {
+      CARINA_TRY(spec.initial, initial_value(context, tensor, tensor_bytes(spec.dtype, spec.shape)));
+    }
   } else {  // an external tensor has no valid index here
     spec.constant = tensor.data_buffer_idx();
   }

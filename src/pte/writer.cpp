@@ -53,7 +53,8 @@ std::vector<uint8_t> dim_order_of(const TensorSpec& tensor) {
   return order;
 }
 
-Offset<fb::Tensor> write_tensor(FlatBufferBuilder& builder, const TensorSpec& tensor) {
+// `initial`: the index of the tensor's initial value in the mutable data; 0: none.
+Offset<fb::Tensor> write_tensor(FlatBufferBuilder& builder, const TensorSpec& tensor, uint32_t initial) {
   Offset<fb::AllocationDetails> allocation;
   if (tensor.allocation) {
     const uint64_t offset = tensor.allocation->offset_bytes;
@@ -68,8 +69,9 @@ Offset<fb::Tensor> write_tensor(FlatBufferBuilder& builder, const TensorSpec& te
   Offset<fb::ExtraTensorInfo> extra;
   if (!tensor.external_name.empty())
     extra = fb::CreateExtraTensorInfoDirect(builder, 0, tensor.external_name.c_str(), kPteExternalLocation);
-  return fb::CreateTensorDirect(builder, static_cast<int8_t>(*scalar_type), 0, &sizes, &order, false, tensor.constant,
-                                allocation, 0, 0, extra);
+  if (!tensor.state_name.empty()) extra = fb::CreateExtraTensorInfoDirect(builder, 0, tensor.state_name.c_str());
+  return fb::CreateTensorDirect(builder, static_cast<int8_t>(*scalar_type), 0, &sizes, &order, false,
+                                initial != 0 ? initial : tensor.constant, allocation, 0, 0, extra);
 }
 
 struct Written {
@@ -80,6 +82,7 @@ struct Written {
 // Writes a value, with one overload for each kind.
 struct ValueWriter {
   FlatBufferBuilder& builder;
+  uint32_t& initial_values;  // written so far
   Written operator()(None) const { return {fb::KernelTypes::Null, fb::CreateNull(builder).Union()}; }
   Written operator()(int64_t v) const { return {fb::KernelTypes::Int, fb::CreateInt(builder, v).Union()}; }
   Written operator()(bool v) const { return {fb::KernelTypes::Bool, fb::CreateBool(builder, v).Union()}; }
@@ -87,7 +90,10 @@ struct ValueWriter {
   Written operator()(const std::string& v) const {
     return {fb::KernelTypes::String, fb::CreateStringDirect(builder, v.c_str()).Union()};
   }
-  Written operator()(const TensorSpec& v) const { return {fb::KernelTypes::Tensor, write_tensor(builder, v).Union()}; }
+  Written operator()(const TensorSpec& v) const {
+    const uint32_t initial = v.initial.size() == 0 ? 0 : ++initial_values;
+    return {fb::KernelTypes::Tensor, write_tensor(builder, v, initial).Union()};
+  }
   Written operator()(const IntList& v) const {
     return {fb::KernelTypes::IntList, fb::CreateIntListDirect(builder, &v.values).Union()};
   }
@@ -162,10 +168,11 @@ struct DelegateWriter {
   }
 };
 
-Offset<fb::ExecutionPlan> write_plan(FlatBufferBuilder& builder, const Plan& plan, DelegateWriter& delegate_writer) {
+Offset<fb::ExecutionPlan> write_plan(FlatBufferBuilder& builder, const Plan& plan, DelegateWriter& delegate_writer,
+                                     uint32_t& initial_values) {
   std::vector<Offset<fb::EValue>> values;
   for (const Value& value : plan.values) {
-    const Written written = std::visit(ValueWriter{builder}, value);
+    const Written written = std::visit(ValueWriter{.builder = builder, .initial_values = initial_values}, value);
     values.push_back(fb::CreateEValue(builder, written.tag, written.value));
   }
   std::vector<Offset<fb::Operator>> operators;
@@ -186,12 +193,26 @@ Offset<fb::ExecutionPlan> write_plan(FlatBufferBuilder& builder, const Plan& pla
                                        &operators, &delegates, &buffer_sizes);
 }
 
-// Places all constants in one segment, each aligned.
+// Appends data to those of a segment, aligned.
+void append(std::vector<Chunk>& chunks, const Buffer& data) {
+  chunks.push_back({.offset = round_up<uint64_t>(end_of(chunks), kPteConstantAlignmentBytes), .bytes = data.bytes()});
+}
+
+// Places all constants in one segment.
 std::vector<Chunk> lay_out_constants(std::span<const Buffer> constants) {
   std::vector<Chunk> chunks;
-  for (const Buffer& constant : constants.subspan(std::min<size_t>(1, constants.size()))) {
-    const uint64_t offset = round_up<uint64_t>(end_of(chunks), kPteConstantAlignmentBytes);
-    chunks.push_back({.offset = offset, .bytes = constant.bytes()});
+  for (const Buffer& constant : constants.subspan(std::min<size_t>(1, constants.size()))) append(chunks, constant);
+  return chunks;
+}
+
+// Places the initial values of the state in one segment, in the order in which ValueWriter numbers them.
+std::vector<Chunk> lay_out_initial_values(const Program& program) {
+  std::vector<Chunk> chunks;
+  for (const Plan& plan : program.plans) {
+    for (const Value& value : plan.values) {
+      const auto* tensor = std::get_if<TensorSpec>(&value);
+      if (tensor != nullptr && tensor->initial.size() > 0) append(chunks, tensor->initial);
+    }
   }
   return chunks;
 }
@@ -267,13 +288,20 @@ Result<std::vector<std::byte>> write_program(const Program& program, const Write
   const std::vector<Chunk> constants_laid = lay_out_constants(program.constants);
   const std::vector<uint64_t> constant_offsets = offsets_of(constants_laid);
   const uint32_t constant_index = segments.add(builder, constants_laid);
+  const std::vector<Chunk> initial_laid = lay_out_initial_values(program);
+  const std::vector<uint64_t> initial_offsets = offsets_of(initial_laid);
+  const uint32_t initial_index = initial_laid.empty() ? 0 : segments.add(builder, initial_laid);
+  uint32_t initial_values = 0;
   DelegateWriter delegate_writer{.builder = builder, .options = options, .segments = segments, .inline_data = {}};
   std::vector<Offset<fb::ExecutionPlan>> plans;
-  for (const Plan& plan : program.plans) plans.push_back(write_plan(builder, plan, delegate_writer));
+  for (const Plan& plan : program.plans) plans.push_back(write_plan(builder, plan, delegate_writer, initial_values));
   const std::vector<Offset<fb::Buffer>> no_buffers;
   const auto constants = fb::CreateSubsegmentOffsetsDirect(builder, constant_index, &constant_offsets);
+  std::vector<Offset<fb::SubsegmentOffsets>> initial;
+  if (!initial_laid.empty())
+    initial.push_back(fb::CreateSubsegmentOffsetsDirect(builder, initial_index, &initial_offsets));
   builder.Finish(fb::CreateProgramDirect(builder, 0, &plans, &no_buffers, &delegate_writer.inline_data, &segments.table,
-                                         constants),
+                                         constants, initial.empty() ? nullptr : &initial),
                  kPteIdentifier.data());
   const std::span<const std::byte> flatbuffer = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   return segments.chunks.empty() ? memory.take(flatbuffer) : join(flatbuffer, segments.chunks);

@@ -14,6 +14,7 @@
 #include "quantize/prune_internal.h"
 #include "quantize/quantizer_internal.h"
 #include "quantize/similarity.h"
+#include "quantize/state_samples.h"
 
 namespace carina::quantize {
 
@@ -164,10 +165,11 @@ Observed::Observed(Observed&&) noexcept = default;
 Observed& Observed::operator=(Observed&&) noexcept = default;
 Observed::~Observed() = default;
 
-Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& samples, const PtqOptions& options,
+Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& given, const PtqOptions& options,
                                   const Log& log) {
   CARINA_CHECKED(normalize::check_computes_in_fp32(aten));
   CARINA_CHECKED(check_weights(aten));
+  CARINA_TRY(const datasets::DataSet samples, with_state(aten, given, options.evaluator));
   auto state = std::make_unique<State>();
   CARINA_CHECKED(equalize(aten, samples, options));
   state->graph = std::move(aten);

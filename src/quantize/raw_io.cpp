@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <span>
 
 namespace carina::quantize {
 
@@ -17,11 +18,11 @@ class RawEdges {
   RawEdges(ir::Graph& graph, DType type, const Log& log) : graph_(graph), type_(type), log_(log) {}
 
   Result<void> run() {
-    for (ValueId& input : graph_.inputs) {
+    for (ValueId& input : std::span(graph_.inputs).first(graph_.inputs_without_state())) {
       if (const auto parameters = of_edge(input, "input")) input = dequantized(input, *parameters);
     }
     std::ranges::move(graph_.nodes, std::back_inserter(nodes_));
-    for (ValueId& output : graph_.outputs) {
+    for (ValueId& output : std::span(graph_.outputs).first(graph_.outputs_without_state())) {
       if (const auto parameters = of_edge(output, "output")) output = quantized(output, *parameters);
     }
     graph_.nodes = std::move(nodes_);

@@ -121,6 +121,11 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, 
     if (is_extremum && extrema == Extrema::kShare) std::ranges::for_each(node.inputs, leave_out);
     if (*keeps == Keeps::kActivation) leave_out(node.inputs.front());
   }
+  // A state is read as what the run before wrote.
+  for (size_t i = 0; i < graph.states.size(); ++i) {
+    const ValueId before = graph.state_input(i), after = graph.state_output(i);
+    if (has_float_values(graph, before) && !graph[after].constant) groups.join(before.index(), after.index());
+  }
   if (extrema == Extrema::kShare) join_steps_of_recurrences(graph, left_float, groups);
   for (size_t v = 0; v < graph.values.size(); ++v) sharing.group[v] = groups.find(v);
   return sharing;

@@ -126,6 +126,12 @@ std::string to_text(const results::AccuracyReport& report) {
   for (const results::OutputAccuracy& output : report.outputs) {
     if (has_several) out += fmt::format("    {}: {:.1f} dB\n", output.name, output.sqnr_db);
   }
+  if (report.steps) {
+    const results::StepAccuracy& steps = *report.steps;
+    out +=
+        fmt::format("  SQNR by step: first {:.1f}, median {:.1f}, last {:.1f} dB; the worst is {:.1f} dB, at step {}\n",
+                    steps.first_db, steps.median_db, steps.last_db, steps.worst_db, steps.worst_step);
+  }
   return out;
 }
 
@@ -145,6 +151,13 @@ std::string to_json(const results::AccuracyReport& report) {
   for (const results::OutputAccuracy& output : report.outputs)
     json["outputs"].push_back(
         {{"name", output.name}, {"sqnr_db", output.sqnr_db}, {"mean_absolute_error", output.mean_absolute_error}});
+  if (report.steps) {
+    json["steps"] = {{"first_db", report.steps->first_db},
+                     {"median_db", report.steps->median_db},
+                     {"last_db", report.steps->last_db},
+                     {"worst_db", report.steps->worst_db},
+                     {"worst_step", report.steps->worst_step}};
+  }
   if (report.has_integer_graph) {
     if (report.has_labels) json["integer_right"] = report.integer_right;
     json["npu_equals_integer"] = report.npu_equals_integer;

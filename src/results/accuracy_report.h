@@ -42,6 +42,15 @@ struct Confusion {
   int64_t samples = 0;
 };
 
+// How near a model with state stays to the float model from step to step: SQNR of the worst output.
+struct StepAccuracy {
+  double first_db = 0;
+  double median_db = 0;
+  double last_db = 0;
+  double worst_db = 0;
+  int64_t worst_step = 0;
+};
+
 // Accuracy of a program on samples with or without labels.
 struct AccuracyReport {
   std::string program;
@@ -56,8 +65,9 @@ struct AccuracyReport {
   int64_t npu_right = 0;
   int64_t npu_equals_integer = 0;  // samples for which all outputs, and the outputs of each delegate, have the integer
                                    // graph's bits
-  int64_t npu_answers_as_float = 0;  // samples with the float model's predicted class, by the first output
-  double sqnr_db = 0;                // the lowest value of all outputs
+  int64_t npu_answers_as_float = 0;        // samples with the float model's predicted class, by the first output
+  double sqnr_db = 0;                      // the lowest value of all outputs
+  std::optional<StepAccuracy> steps = {};  // of a model with state
   std::vector<OutputAccuracy> outputs = {};
   std::optional<TaskAccuracy> task = {};  // with --metric
   // With labels: those that the samples have, in ascending order; and the wrong answers, the most frequent first.

@@ -224,7 +224,7 @@ Result<NpzContent> read_npz(const Buffer& file, const std::string& where, size_t
       continue;
     }
     CARINA_TRY(Tensor tensor, read_npy(bytes, where + ":" + entry));
-    content.arrays.emplace(name, std::move(tensor));
+    if (content.arrays.emplace(name, std::move(tensor)).second) content.order.push_back(name);
   }
   return content;
 }

@@ -38,6 +38,7 @@ std::string name_in_npz(const std::string& entry);
 // (labels) are left out and named in `skipped`.
 struct NpzContent {
   std::map<std::string, Tensor> arrays;  // by name, without ".npy"
+  std::vector<std::string> order;        // the names of the arrays in the order of the archive
   std::vector<std::string> skipped;
 };
 // `max_inflated_bytes` limits the total unpacked size of compressed arrays. More is an error before any memory is

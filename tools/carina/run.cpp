@@ -28,7 +28,7 @@ struct Tables {
 };
 
 Result<void> check(const execute::RunRequest& request, const Tables& tables = {}) {
-  files::CommandFiles files{.inputs = request.inputs,
+  files::CommandFiles files{.inputs = request.inputs.empty() ? request.sequence : request.inputs,
                             .outputs = {{"--per-layer", tables.layers},
                                         {"--report", tables.page},
                                         {"--etdump", request.etdump},
@@ -72,6 +72,12 @@ Result<Buffer> image_of(const execute::RunRequest& request, const Tables& tables
     return fail({.where = "--on qemu",
                  .what = "--method, --debug-buffer, --bundle and --report are not possible with --on qemu",
                  .hint = "run it on the host for --method, --debug-buffer, --bundle and --report",
+                 .fault = Fault::kUsage});
+  if (!request.sequence.empty() || request.reset_every > 0 || !request.state_in.empty() || !request.state_out.empty())
+    return fail({.where = "--on qemu",
+                 .what = "--sequence, --reset-every, --state-in and --state-out are not possible with --on qemu: the "
+                         "board starts again for each sample",
+                 .hint = "run it on the host",
                  .fault = Fault::kUsage});
   CARINA_TRY(const boards::Firmware firmware,
              boards::make_firmware({.program = request.program,
@@ -133,6 +139,18 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
          "ExecuTorch's runner")
       ->allow_extra_args(false)
       ->transform(input_path());
+  app.add_option("--sequence", request.sequence,
+                 "Like -i, for a program that keeps state: the first axis of each array is time. Outputs have it too")
+      ->allow_extra_args(false)
+      ->excludes("--input")
+      ->transform(input_path());
+  app.add_option("--reset-every", request.reset_every,
+                 "Reset the state to its initial values after every N samples. Default: never. State is passed from "
+                 "each sample to the next, with -i and --sequence")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--state-in", request.state_in, "Begin with the state in DIR/<name>.npy instead of the initial values")
+      ->check(path());
+  app.add_option("--state-out", request.state_out, "Write the state after the run to DIR/<name>.npy")->check(path());
   app.add_option("--data", request.data,
                  "A .ptd with external tensors of the program. Default: the .ptd beside the program, if there is one")
       ->check(path());
@@ -185,6 +203,7 @@ const Command kRun{.name = "run",
                        "  carina run model.pte -i input.npy -o outputs\n"
                        "  carina run model.pte --timed\n"
                        "  carina run model.pte -i photos --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o outputs\n"
+                       "  carina run streaming.pte --sequence frames.npy --state-out after -o outputs\n"
                        "  carina run model.bpte --rtol 0.01 --atol 0.01\n"
                        "  carina run model.pte --timed --etdump model.etdp\n"
                        "  carina run model.pte --on qemu -i input.npy",

@@ -89,6 +89,7 @@ Reading Importer::run() {
 // Makes a valid graph of the nodes that could be read. Results of the other nodes become inputs; values that only such
 // nodes read become outputs.
 ir::Graph Importer::readable_part() {
+  graph_.states.clear();
   std::erase_if(graph_.nodes, [this](const ir::Node& node) { return !aten::verify_node(graph_, node, node.name); });
   const auto producers = ir::producers(graph_);
   const std::set<ir::ValueId> inputs(graph_.inputs.begin(), graph_.inputs.end());
@@ -120,7 +121,7 @@ Result<void> Importer::import_program() {
   if (const auto& wrong = program_.errors().first) return fail(*wrong);
   verify_nodes();
   if (!problems_.empty()) return fail(std::move(problems_));
-  CARINA_CHECKED(settle_changes());
+  CARINA_CHECKED(settle_changes(scope));
   if (!symbols_.empty()) {
     note(fmt::format("the model has sizes that may change; they are fixed at the example's: {}", symbols_.summary()),
          "export it again with an example of the size that you need");
@@ -156,10 +157,10 @@ void Importer::import_inputs(Scope& scope) {
     if (kind == "user_input") {
       import_user_input(scope, spec["arg"]);
     } else if (kind == "parameter") {
-      import_constant(scope, spec["arg"]["name"].text(), Store::kWeights, spec["parameter_name"].text());
+      import_stored(scope, spec["arg"]["name"].text(), Store::kWeights, spec["parameter_name"].text());
     } else if (kind == "buffer") {
       const Store store = spec["persistent"].boolean() ? Store::kWeights : Store::kConstants;
-      import_constant(scope, spec["arg"]["name"].text(), store, spec["buffer_name"].text());
+      import_stored(scope, spec["arg"]["name"].text(), store, spec["buffer_name"].text());
     } else if (kind == "tensor_constant") {
       import_constant(scope, spec["arg"]["name"].text(), Store::kConstants, spec["tensor_constant_name"].text());
     } else if (kind != "constant_input" && !broken()) {
@@ -197,6 +198,15 @@ void Importer::import_user_input(Scope& scope, JsonView argument) {
   aliases_.bind(scope, name, id);
 }
 
+// A buffer or parameter. The program may change it.
+void Importer::import_stored(Scope& scope, std::string_view name, Store store, std::string_view fqn) {
+  import_constant(scope, name, store, fqn);
+  const std::optional<ir::ValueId> value = scope.find(name);
+  if (!value || !graph_[*value].constant) return;
+  stored_.push_back({.placeholder = name, .name = std::string(fqn), .value = *value});
+  scope.keep(name);
+}
+
 void Importer::import_constant(Scope& scope, std::string_view name, Store store, std::string_view fqn) {
   const std::string where = fmt::format("{}: {}", archive_.where(), fqn);
   Result<Tensor> tensor =
@@ -226,10 +236,7 @@ void Importer::import_outputs(Scope& scope) {
     if (kind == "user_output") {
       import_user_output(scope, outputs[i], i);
     } else if (kind == "buffer_mutation" || kind == "parameter_mutation" || kind == "user_input_mutation") {
-      const std::string_view key = kind == "buffer_mutation"      ? "buffer_name"
-                                   : kind == "parameter_mutation" ? "parameter_name"
-                                                                  : "user_input_name";
-      mark_overwritten(spec[key].text());
+      import_mutation(scope, kind, spec, outputs[i]);
     } else if (!broken()) {
       reject({.where = fmt::format("{}: output {}", archive_.where(), i),
               .what = fmt::format("outputs of kind {} are not supported", kind),
@@ -487,40 +494,97 @@ ir::ValueId Importer::add_unreadable(std::string_view name) {
 
 // Changes that the program makes to its inputs and constants.
 
-void Importer::mark_overwritten(std::string_view name) {
+void Importer::import_mutation(const Scope& scope, std::string_view kind, JsonView spec, JsonView output) {
   // The signature has the name of the user's model. The value has the name of the graph input.
-  const JsonView specs = program_["graph_module"]["signature"]["input_specs"];
-  for (size_t i = 0; i < specs.size(); ++i) {
-    const auto [kind, spec] = specs[i].alternative();
-    if (kind == "user_input") {
-      const auto [form, argument] = spec["arg"].alternative();
-      if (form == "as_tensor" && argument["name"].text() == name) overwritten_.emplace(name);
-    }
-    const std::string_view key = kind == "buffer" ? "buffer_name" : kind == "parameter" ? "parameter_name" : "";
-    if (!key.empty() && spec[key].text() == name) overwritten_.emplace(spec["arg"]["name"].text());
+  if (kind == "user_input_mutation") {
+    overwritten_.emplace(spec["user_input_name"].text());
+    return;
+  }
+  const std::string_view name = spec[kind == "buffer_mutation" ? "buffer_name" : "parameter_name"].text();
+  const auto [form, argument] = output.alternative();
+  const std::optional<ir::ValueId> last = form == "as_tensor" ? scope.find(argument["name"].text()) : std::nullopt;
+  const auto stored = std::ranges::find(stored_, name, &StoredTensor::name);
+  if (stored != stored_.end() && last && last->valid()) stored->last = *last;
+}
+
+// A program that is not functional changes its buffers in place. Their names then stand for other values.
+void Importer::find_last_contents(const Scope& scope) {
+  for (StoredTensor& stored : stored_) {
+    const std::optional<ir::ValueId> now = scope.find(stored.placeholder);
+    if (!stored.last.valid() && now) stored.last = *now;
+    if (stored.last == stored.value) stored.last = {};
   }
 }
 
-// Handles each changed value. A change of an input is dropped with a note. A change of a constant that the program
-// reads is state between runs, which is an error. A counter that is only incremented is dead code.
-Result<void> Importer::settle_changes() {
+namespace {
+
+// Marks the values from which `value` is computed.
+void mark_sources(const ir::Graph& graph, ir::ValueId value, std::vector<bool>& marked) {
+  marked[value.index()] = true;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const ir::Node& node = graph.nodes[n];
+    const auto is_marked = [&](ir::ValueId id) { return id.valid() && marked[id.index()]; };
+    if (std::ranges::none_of(node.outputs, is_marked)) continue;
+    for (const ir::ValueId input : node.inputs) {
+      if (input.valid()) marked[input.index()] = true;
+    }
+  }
+}
+
+}  // namespace
+
+// Makes a buffer that the program changes an input and an output. If the program's results do not depend on it, as on
+// the statistics of a batch norm in training, the change is left out.
+Result<void> Importer::add_states() {
+  std::vector<bool> needed(graph_.values.size(), false);
+  for (const ir::ValueId output : graph_.outputs) mark_sources(graph_, output, needed);
+  const auto is_new = [&](const StoredTensor& stored) {
+    return stored.last.valid() && graph_[stored.value].constant && needed[stored.value.index()];
+  };
+  Diagnostics changed;
+  std::vector<size_t> states;
+  for (auto next = std::ranges::find_if(stored_, is_new); next != stored_.end();
+       next = std::ranges::find_if(stored_, is_new)) {
+    ir::Value& value = graph_[next->value];
+    const ir::Value& last = graph_[next->last];
+    if (last.dtype != value.dtype || last.shape != value.shape) {
+      changed.push_back({.where = fmt::format("{}: {}", archive_.where(), next->name),
+                         .what = "the model changes the type or the shape of this buffer",
+                         .expected = fmt::format("{} {}", name_of(value.dtype), to_string(value.shape)),
+                         .got = fmt::format("{} {}", name_of(last.dtype), to_string(last.shape)),
+                         .hint = "keep state in a buffer of a fixed type and shape"});
+    }
+    states.push_back(static_cast<size_t>(next - stored_.begin()));
+    graph_.states.push_back({.name = next->name, .initial = *std::exchange(value.constant, std::nullopt)});
+    mark_sources(graph_, next->last, needed);
+  }
+  for (const size_t state : states) graph_.inputs.push_back(stored_[state].value);
+  for (const size_t state : states) graph_.outputs.push_back(stored_[state].last);
+  if (!changed.empty()) return fail(std::move(changed));
+  return {};
+}
+
+// Handles each changed value. A change of an input is dropped with a note. A changed buffer is state. A change of a
+// constant of the program's own text is an error, since it cannot be told whether it lasts.
+Result<void> Importer::settle_changes(const Scope& scope) {
+  find_last_contents(scope);
+  CARINA_CHECKED(add_states());
   ir::remove_dead(graph_);
-  Diagnostics states;
+  Diagnostics constants;
   for (const std::string& name : overwritten_) {
     const std::optional<ir::ValueId> id = graph_.find_value(name);
     if (!id) continue;
+    const auto inputs = std::span(graph_.inputs).first(graph_.inputs_without_state());
     if (graph_[*id].constant) {
-      states.push_back(
-          {.where = fmt::format("{}: {}", archive_.where(), name),
-           .what = "the model changes this buffer or parameter when it runs, and reads it: state between runs is not "
-                   "supported",
-           .hint = "call model.eval() before the export; or pass the state in as an input and return it as an output"});
-    } else if (std::ranges::find(graph_.inputs, *id) != graph_.inputs.end()) {
+      constants.push_back({.where = fmt::format("{}: {}", archive_.where(), name),
+                           .what = "the model changes this constant when it runs, and reads it",
+                           .hint = "register it as a buffer, whose changes last from run to run"});
+    } else if (std::ranges::find(inputs, *id) != inputs.end()) {
       note(fmt::format("the model overwrites its input {}; the compiled program leaves the caller's tensor as it is",
                        name));
     }
   }
-  if (!states.empty()) return fail(std::move(states));
+  if (!constants.empty()) return fail(std::move(constants));
   return ir::verify_structure(graph_);
 }
 

@@ -47,6 +47,14 @@ class Importer {
     ir::ValueId value;
   };
 
+  // A buffer or parameter.
+  struct StoredTensor {
+    std::string_view placeholder;  // its name in the program's graph
+    std::string name;              // in the user's model
+    ir::ValueId value;             // its content when the program begins
+    ir::ValueId last = {};         // its content when the program ends, if the program changes it
+  };
+
   Result<void> import_program();
   ir::Graph readable_part();
   void check_version();
@@ -55,6 +63,7 @@ class Importer {
   void import_inputs(Scope& scope);
   void reject_lost();
   void import_user_input(Scope& scope, JsonView argument);
+  void import_stored(Scope& scope, std::string_view name, Store store, std::string_view fqn);
   void import_constant(Scope& scope, std::string_view name, Store store, std::string_view fqn);
   void import_outputs(Scope& scope);
   void import_user_output(const Scope& scope, JsonView argument, size_t index);
@@ -84,9 +93,11 @@ class Importer {
   Result<void> add_operator(ir::Node node, bool in_place, const std::string& where);
   void verify_nodes();
   Result<void> track_memory(ir::NodeId id, bool in_place, const std::string& where);
-  // Marks an input or constant that the program overwrites.
-  void mark_overwritten(std::string_view name);
-  Result<void> settle_changes();
+  // Changes that the program makes to its inputs, buffers and parameters.
+  void import_mutation(const Scope& scope, std::string_view kind, JsonView spec, JsonView output);
+  void find_last_contents(const Scope& scope);
+  Result<void> add_states();
+  Result<void> settle_changes(const Scope& scope);
 
   [[nodiscard]] std::string where_of(const ir::Node& node) const;
   void reject(Diagnostic problem);
@@ -111,6 +122,7 @@ class Importer {
   Diagnostics unknown_;                         // findings on nodes of unknown operators, which stay in the graph
   std::vector<std::unique_ptr<Scope>> scopes_;  // all scopes so far, because names of finished scopes are still used
   std::set<std::string, std::less<>> overwritten_;  // inputs and constants that the program overwrites
+  std::vector<StoredTensor> stored_;                // buffers and parameters, which may be state
   int depth_ = 0;                                   // nesting depth of regions
   int64_t unrolled_ = 0;                            // elements of sequences, each with a copy of a subgraph
 };

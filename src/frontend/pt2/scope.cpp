@@ -64,6 +64,7 @@ void Scope::find_last_uses() {
 }
 
 bool Scope::used_later(std::string_view name) {
+  if (kept_.contains(name)) return true;
   if (last_uses_.empty()) find_last_uses();
   const auto found = last_uses_.find(name);
   return found != last_uses_.end() && found->second > position_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "frontend/pt2/json_view_internal.h"
@@ -38,6 +39,8 @@ class Scope {
   // Sets the index of the current node. A name is live if a later node or the graph's results use it.
   void set_position(size_t node) { position_ = node; }
   [[nodiscard]] bool used_later(std::string_view name);
+  // Makes a name live until the end: that of a buffer, whose last content is the state of the next run.
+  void keep(std::string_view name) { kept_.insert(name); }
 
  private:
   void find_last_uses();
@@ -45,6 +48,7 @@ class Scope {
   JsonView graph_;
   std::unordered_map<std::string_view, ir::ValueId> values_;
   std::unordered_map<std::string_view, size_t> last_uses_;  // filled at the first call
+  std::unordered_set<std::string_view> kept_;
   size_t position_ = 0;
 };
 
