@@ -143,7 +143,8 @@ class Equalizer {
       double limit = std::min(limits[c], kMaxFactor);
       if (channels[c].max > 0) limit = std::min<double>(limit, all.max / channels[c].max);
       if (channels[c].min < 0) limit = std::min<double>(limit, all.min / channels[c].min);
-      if (noise[c].of_activations == 0 || !(limit > 1)) continue;  // an unused channel, or the largest
+      // An unused channel; one that is 0 in all samples, which is exact, and may be large in others; or the largest.
+      if (noise[c].of_activations == 0 || channels[c].squares == 0 || !(limit > 1)) continue;
       const double wanted = std::sqrt(std::sqrt(noise[c].of_activations / noise[c].of_weights));
       if (wanted > 1) factors[c] = std::min(wanted, limit);
     }

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 TARGETS = ("ethos-u55-128", "ethos-u85-256")
 
@@ -344,3 +345,34 @@ def test_auto_finds_widths_for_attention(run_carina, attends, tmp_path):
     args = ["compile", folder / "m.pt2", "-t", "ethos-u85-256", "-q", "auto", "--calibrate", folder / "c.npz"]
     run_carina([*args, "-o", tmp_path / "m.pte"])
     assert sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", folder / "x.npy", tmp_path)) > 35
+
+
+class SeldomFires(nn.Module):
+    """A layer with a channel that is 0 for most inputs, and other channels of unequal ranges."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 4, 1)
+        with torch.no_grad():
+            self.first.weight *= torch.tensor([1.0, 1, 1, 1, 0.1, 0.1, 0.1, 1])[:, None, None, None]
+            self.first.weight[7] = 1 / 9
+            self.first.bias[7] = -2.0  # the mean of nine pixels is above 2 in few samples
+
+    def forward(self, x):
+        return self.last(torch.relu(self.first(x)))
+
+
+def test_a_channel_that_seldom_fires_is_not_enlarged(run_carina, tmp_path):
+    """Factors between layers come from a quarter of these samples, in which the channel is 0. Enlarged, it would take the steps of all others."""
+    torch.manual_seed(0)
+    model, x = SeldomFires().eval(), torch.randn(64, 1, 8, 8)
+    x[1::8] += 3
+    torch.export.save(torch.export.export(model, (x[:1],)), tmp_path / "m.pt2")
+    np.savez(tmp_path / "c.npz", x=x.numpy())
+    found = {}
+    for scheme in ("int8", "int8+unequalized"):
+        program = tmp_path / f"{scheme}.pte"
+        run_carina(["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "-q", scheme, "--calibrate", tmp_path / "c.npz", "-o", program])  # fmt: skip
+        words = ["accuracy", tmp_path / "m.pt2", program, "--data", tmp_path / "c.npz", "--json"]
+        found[scheme] = json.loads(run_carina(words).stdout)["sqnr_db"]
+    assert found["int8"] > found["int8+unequalized"] - 1
