@@ -14,7 +14,7 @@ START := $(shell date +%s)
 AFTER = "$$(( $$(date +%s) - $(START) )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-sanitizers test-all check coverage setup setup-full test-env build build-dev fuzz bench conformance arm-suite wheel wheel-test \
+.PHONY: help demo docs test test-sanitizers test-all check coverage setup setup-full test-env build build-dev fuzz bench zoo conformance arm-suite wheel wheel-test \
   wheel-aarch64 site format format-check tidy clean
 
 help: ## this list
@@ -72,6 +72,9 @@ fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=60
 bench: setup-full test-env build ## benchmarks, as ratios beside the peers run in the same minute; BENCH=large: models of up to 125 million parameters
 	@cmake --build "$(BUILD)/release" -j $(JOBS) --target benchmarks
 	@$(if $(filter large,$(BENCH)),tests/integration/setup.sh arm && $(TEST_PYTHON) bench/large.py,$(TEST_PYTHON) bench/run.py && $(TEST_PYTHON) bench/kernels.py)
+
+zoo: test-env build ## trained models of many tasks: the task's metric in float and in integers, cycles and memory; writes docs/zoo.md (make zoo MODELS=onet,plates prints the rows of some)
+	@nice $(TEST_PYTHON) bench/zoo.py $(if $(MODELS),--models $(MODELS),--page)
 
 conformance: setup-full test-env build ## 5,000 random modules, 3,000 random graphs for every NPU, the Arm backend's own tests, ExecuTorch's generic backend suite, programs in both runtimes, the tutorials on mobilenet_v2, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours); SCHEDULER=tcp://HOST:PORT: the random graphs on a Dask cluster
 	@$(if $(SCHEDULER),$(TEST_PYTHON) tests/integration/conformance/on_cluster.py $(SCHEDULER) --graphs 3000,N=3000 nice $(TEST_PYTHON) -m pytest tests/integration/plan/test_plan.py -q -n $(JOBS))
