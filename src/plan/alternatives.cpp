@@ -113,7 +113,7 @@ class Alternatives {
       consider(beginnings_.stripes, {.working_bytes = context_.working_bytes});
     }
     if (waits > (is_search() ? 1.03 : 1.1) && context_.options.variation.cascade_rows == 0 &&
-        context_.options.uses(Optimization::kCascades) && (is_search() || cascades_can_gain()))
+        context_.options.uses(Optimization::kCascades) && (is_search() || (is_limited() && cascades_can_gain())))
       consider_cascades(std::span(kShares).first(is_search() ? 3 : 1));
     return std::move(best_);
   }
@@ -158,6 +158,10 @@ class Alternatives {
     cycles_ = std::move(cycles);
   }
 
+  // Whether something else than the planner limits the memory for copies.
+  [[nodiscard]] bool is_limited() const {
+    return context_.options.arena_budget_bytes > 0 || working_space(context_.target, context_.family) != Space::kArena;
+  }
   // Whether plans of the baseline's slices can be clearly faster: not if the second memory hands out its weights all
   // the time, or the kernels run all the time.
   [[nodiscard]] bool cascades_can_gain() const {
