@@ -5,9 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "npu/cost/channel.h"
 #include "plan/cost/assumed_targets.h"
+#include "plan/cost/kernel_cost.h"
 #include "plan/cost/timeline.h"
 #include "plan/memory/allocate.h"
+#include "plan/optimize/blocks.h"
 #include "plan/optimize/transformations.h"
 
 namespace carina::plan {
@@ -19,8 +22,12 @@ struct Way {
   BlockChoice blocks = BlockChoice::kNominal;
   int64_t working_bytes = 0;
   bool scales_apart = false;
-  const Target* target = nullptr;  // whose costs decide; none: the network's
+  const Target* target = nullptr;      // whose costs decide; none: the network's
+  BlockCache* blocks_known = nullptr;  // the blocks that are known for `target`
 };
+
+// The most nominal cycles of a plan that is taken, relative to the least of all plans.
+constexpr double kNominalLoss = 1.01;
 
 Context context_for(const Context& context, const Options& options, const Way& way, const Schedule& cut_like) {
   return {.family = context.family,
@@ -31,14 +38,47 @@ Context context_for(const Context& context, const Options& options, const Way& w
           .working_bytes = way.working_bytes,
           .block_choice = way.blocks,
           .scales_apart = way.scales_apart,
-          .blocks = way.target != nullptr ? nullptr : context.blocks,
+          .blocks = way.target != nullptr ? way.blocks_known : context.blocks,
           .slices = context.slices,
           .cut_like = way.scales_apart ? nullptr : &cut_like};
 }
 
-// The cycles of a schedule with the memories of `slow`, divided by those with the memories of `fast`.
-double slowdown(const Schedule& schedule, const Context& context, const Target& slow, const Target& fast) {
-  return cost_of(schedule, context.family, slow) / std::max(1.0, cost_of(schedule, context.family, fast));
+// The cycles of all kernels of a schedule if each runs alone and reads its weights from fast memory, in the format that
+// is decoded faster. Kernels do not overlap, so every plan with these blocks takes at least as many.
+double cycles_of_kernels(const Schedule& schedule, const Context& context, const Target& target) {
+  const KernelCost cost(schedule, context.family, target);
+  const Space fast = working_space(target, context.family);
+  double sum = 0;
+  for (const Stripe& stripe : schedule.stripes) {
+    if (schedule[stripe.step].kind == StepKind::kDma) continue;
+    const Step subop = subop_of(schedule, stripe);
+    const auto cycles = [&](const BlockConfig& block) {
+      Feed feed = expected_feed(subop, block, context);
+      feed.weights_from = feed.scales_from = fast;
+      return cost.of(subop, block, feed).total;
+    };
+    double least = cycles(stripe.block);
+    if (has_fast_format(subop, context)) {
+      BlockConfig block = stripe.block;
+      block.format = npu::WeightFormat::FWD;
+      least = std::min(least, cycles(block));
+    }
+    sum += least;
+  }
+  return sum;
+}
+
+// The cycles in which the second memory hands out all weights and scales once. No plan with these slices takes fewer.
+double cycles_of_reads(const Schedule& schedule, const Context& context) {
+  std::vector<bool> is_read(schedule.storages.size(), false);
+  for (const WeightSlice& slice : schedule.slices) is_read[slice.stored.index()] = is_read[slice.scales.index()] = true;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < is_read.size(); ++i) {
+    if (is_read[i] && schedule.storages[i].space == Space::kConstants) bytes += schedule.storages[i].bytes;
+  }
+  const KernelCost cost(schedule, context.family, context.target);
+  const npu::MemoryPort& port = context.target.system.ports[cost.port_of(Space::kConstants)];
+  return static_cast<double>(bytes) / npu::port_bytes_per_cycle(context.target.accelerator.product, port);
 }
 
 Target with_a_fast_second_memory(Target target) {
@@ -57,31 +97,52 @@ class Alternatives {
         constant_bytes_(baseline.constants.size()),
         baseline_(baseline.schedule),
         best_(std::move(baseline)),
-        cycles_(cycles_by_assumption(best_.schedule, context)),
-        least_nominal_(cycles_.front()) {}
+        least_nominal_(cycles_on(context.target)) {}
 
   Finished best() {
-    const bool search = context_.options.optimize == Optimize::kSearch;
     // Shares of the memory for the tensors, in percent. Where -O2 waits, the first of them is nearly always the best.
     constexpr int64_t kShares[]{85, 70, 50};
-    constexpr double kDependence = 1.1;
-    const double worth_trying = search ? 1.03 : 1.1;
-    const Target fast = with_a_fast_second_memory(context_.target), slow = with_twice_the_latencies(context_.target);
-    const bool waits = slowdown(best_.schedule, context_, context_.target, fast) > worth_trying;
-    const bool depends_on_latencies = slowdown(best_.schedule, context_, slow, context_.target) > kDependence;
+    const double waits = least_nominal_ / cycles_on(with_a_fast_second_memory(context_.target));
+    const Target slow = with_twice_the_latencies(context_.target);
+    const double slow_cycles = cycles_on(slow);
     // Without the longer search for transfers of -O3, which would double its time. Where latencies matter, a plan for
     // longer ones is hardly slower with the baseline's: it copies weights that just arrive in time from slow memory.
-    if (depends_on_latencies)
-      consider(beginnings_.stripes, {.working_bytes = context_.working_bytes, .scales_apart = true, .target = &slow});
-    if (search || !depends_on_latencies)
+    if (slow_cycles > kDependence * least_nominal_) consider_latencies(slow, slow_cycles);
+    if (is_search()) {
       consider(beginnings_.stripes, {.blocks = BlockChoice::kWorstRatio, .working_bytes = context_.working_bytes});
-    if (search) consider(beginnings_.stripes, {.working_bytes = context_.working_bytes});
-    if (waits && context_.options.variation.cascade_rows == 0 && context_.options.uses(Optimization::kCascades))
-      consider_cascades(std::span(kShares).first(search ? 3 : 1));
+      consider(beginnings_.stripes, {.working_bytes = context_.working_bytes});
+    }
+    if (waits > (is_search() ? 1.03 : 1.1) && context_.options.variation.cascade_rows == 0 &&
+        context_.options.uses(Optimization::kCascades) && (is_search() || (is_limited() && cascades_can_gain())))
+      consider_cascades(std::span(kShares).first(is_search() ? 3 : 1));
     return std::move(best_);
   }
 
  private:
+  static constexpr double kDependence = 1.1;
+  static constexpr double kWorthwhile = 1.01;  // the least gain for which -O2 finishes another plan
+
+  [[nodiscard]] bool is_search() const { return context_.options.optimize == Optimize::kSearch; }
+  // The cycles of the baseline plan with other memories.
+  [[nodiscard]] double cycles_on(const Target& target) const {
+    return std::max(1.0, cost_of(baseline_, context_.family, target));
+  }
+
+  // Blocks, copies and stripes as if latencies were twice as long.
+  void consider_latencies(const Target& slow, double slow_cycles) {
+    BlockCache known;
+    const Way way{
+        .working_bytes = context_.working_bytes, .scales_apart = true, .target = &slow, .blocks_known = &known};
+    Options options = context_.options;
+    options.optimize = way.optimize;
+    const Context context = context_for(context_, options, way, baseline_);
+    const auto blocks = choose_blocks(beginnings_.stripes, context, threads_);
+    if (!blocks) return;
+    const bool can_win = cycles_of_kernels(*blocks, context_, context_.target) <= kNominalLoss * least_nominal_ &&
+                         kWorthwhile * cycles_of_kernels(*blocks, context_, slow) <= slow_cycles;
+    if (can_win || is_search()) consider(beginnings_.stripes, way);
+  }
+
   void consider(Schedule schedule, const Way& way) {
     Options options = context_.options;
     options.optimize = way.optimize;
@@ -89,11 +150,24 @@ class Alternatives {
         finish(std::move(schedule), beginnings_.material, context_for(context_, options, way, baseline_), threads_);
     if (!plan || needs_more(*plan)) return;
     if (!way.scales_apart) std::ranges::copy_if(best_.notes, std::back_inserter(plan->notes), is_about_cuts);
+    if (cycles_.empty()) cycles_ = cycles_by_assumption(best_.schedule, context_);
     std::vector<double> cycles = cycles_by_assumption(plan->schedule, context_);
     least_nominal_ = std::min(least_nominal_, cycles.front());
     if (!is_better_under_assumptions(cycles, cycles_, least_nominal_)) return;
     best_ = *std::move(plan);
     cycles_ = std::move(cycles);
+  }
+
+  // Whether something else than the planner limits the memory for copies.
+  [[nodiscard]] bool is_limited() const {
+    return context_.options.arena_budget_bytes > 0 || working_space(context_.target, context_.family) != Space::kArena;
+  }
+  // Whether plans of the baseline's slices can be clearly faster: not if the second memory hands out its weights all
+  // the time, or the kernels run all the time.
+  [[nodiscard]] bool cascades_can_gain() const {
+    const double least =
+        std::max(cycles_of_reads(baseline_, context_), cycles_of_kernels(baseline_, context_, context_.target));
+    return kWorthwhile * least <= least_nominal_;
   }
 
   // Cascades make room for copies of weights: the tensors get a share of the memory that the baseline plan needs.
@@ -125,9 +199,9 @@ class Alternatives {
   int64_t arena_bytes_;  // of the baseline plan, as the next two
   int64_t fast_bytes_;
   size_t constant_bytes_;
-  Schedule baseline_;  // plans with the same storages of weights divide convolutions alike
-  Finished best_;      // so far
-  std::vector<double> cycles_;
+  Schedule baseline_;           // plans with the same storages of weights divide convolutions alike
+  Finished best_;               // so far
+  std::vector<double> cycles_;  // of the best plan, by assumption; empty until another one is compared with it
   double least_nominal_;
 };
 
@@ -164,7 +238,6 @@ std::vector<double> cycles_by_assumption(const Schedule& schedule, const Context
 }
 
 bool is_better_under_assumptions(std::span<const double> cycles, std::span<const double> best, double least_nominal) {
-  constexpr double kNominalLoss = 1.01;
   const double most = kNominalLoss * least_nominal;
   if (cycles.front() > most) return false;
   if (best.front() > most) return true;

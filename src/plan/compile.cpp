@@ -95,12 +95,8 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
     lower_peak(network, options.optimize == Optimize::kSize
                             ? 0
                             : working_limit_bytes(target, *family, options.arena_budget_bytes));
-  npu::EncodedWeightsCache streams;
   SliceCache slices;
-  if (shares_encoded_weights(network.material, options)) {
-    context.slices = &slices;
-    if (options.streams == nullptr) options.streams = &streams;
-  }
+  if (shares_encoded_weights(network.material, options)) context.slices = &slices;
   const std::vector<WeightFacts> facts = weight_facts(network.material, threads);
   context.weights = facts;
   BlockCache blocks;

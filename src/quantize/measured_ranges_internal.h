@@ -16,8 +16,28 @@ inline constexpr RangeChoice kFirstRangeChoice = RangeChoice::kSquareError;
 // Returns how many of the calibration samples are used to compare ranges; 0: too few samples to compare on.
 size_t range_samples(size_t samples);
 
-// Returns the error of a model's outputs if the range of each group is chosen so.
-using ErrorOfRanges = std::function<Result<double>(const std::vector<RangeChoice>& choices)>;
+// The errors of a model's outputs for one choice of ranges, sample by sample, beside those of the best choice so far.
+class ErrorCourse {
+ public:
+  // `handicap`: the factor of all errors of this choice. `best`: the course of the best choice; nullptr: there is none.
+  // `samples`: how many will be added if nothing is given up.
+  ErrorCourse(double handicap, const ErrorCourse* best, size_t samples);
+  // Adds the error of the next sample. Returns whether the samples that are left may still make this choice the best.
+  //   Example: after 4 of 8 samples, a choice with 1.05 times the best one's errors is given up.
+  bool add(double error);
+  // The sum of all errors with the handicap. If samples were left out, they are taken to compare like the others.
+  [[nodiscard]] double total() const;
+
+ private:
+  double handicap_;
+  const ErrorCourse* best_;
+  size_t samples_;
+  std::vector<double> sums_ = {};  // of the errors up to each sample
+};
+
+// Adds the error of a model's outputs for each sample to the course, until that gives up, if the range of each group is
+// chosen so.
+using ErrorOfRanges = std::function<Result<void>(const std::vector<RangeChoice>& choices, ErrorCourse& course)>;
 
 // Returns for each group of values the choice of its range, such that the outputs' error is small. First all groups
 // have the same choice; another than the first one is taken only if it is clearly better, since the samples are few.

@@ -133,14 +133,15 @@ struct Observed::State {
     ir::Graph first = graph;
     const Application with{.options = options, .calibrated = calibrated, .measured = *measured, .figures = figures};
     CARINA_TRY(const std::vector<size_t> groups, measured_groups(first, scheme, with));
-    const auto error_of = [&](const std::vector<RangeChoice>& choices) -> Result<double> {
+    const OutputErrors errors(calibrated.kept_outputs);
+    const auto error_of = [&](const std::vector<RangeChoice>& choices, ErrorCourse& course) -> Result<void> {
       ir::Graph tried = graph;
       const Application with_choices{
           .options = options, .calibrated = calibrated, .measured = choices, .figures = figures};
       CARINA_CHECKED(apply_scheme(tried, scheme, with_choices, Log{}));
-      CARINA_TRY(const auto got, outputs_of(tried, calibrated.kept_samples,
-                                            {.threads = options.threads, .evaluator = options.evaluator}, Log{}));
-      return typical_error(calibrated.kept_outputs, got);
+      return run_samples(
+          tried, calibrated.kept_samples, {.threads = options.threads, .evaluator = options.evaluator}, Log{},
+          [&](size_t sample, const std::vector<Tensor>& outputs) { return course.add(errors.of(sample, outputs)); });
     };
     CARINA_TRY(*measured, chosen_ranges(groups, graph.values.size(), samples, error_of));
     return {};

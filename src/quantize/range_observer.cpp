@@ -90,14 +90,14 @@ class PartCount {
       const auto block = lattice.block(elements, i, {gathered.data(), size});
       find_bins(block, bins.scale, bins.first, indices.data());
       for (size_t k = 0; k < size; ++k) ++turns_[k % kTurns][static_cast<uint32_t>(indices[k])];
-      zeros_ += static_cast<uint64_t>(std::ranges::count(block, 0.0F));
+      zeros_ += zeros_among(block);
     }
   }
   // Adds the counts; each element counts `weight` times.
   void add_to(const Counts& counts, uint64_t weight) const {
-    for (const auto& turn : turns_) {
-      for (size_t bin = 0; bin < counts.bins.size(); ++bin) counts.bins[bin] += weight * turn[bin];
-    }
+    static_assert(kTurns == 4);
+    for (size_t bin = 0; bin < counts.bins.size(); ++bin)
+      counts.bins[bin] += weight * (turns_[0][bin] + turns_[1][bin] + turns_[2][bin] + turns_[3][bin]);
     *counts.zeros += weight * zeros_;
   }
   static constexpr size_t kBlock = 16 * Lattice::kLine;
@@ -209,7 +209,7 @@ void RangeObserver::count(std::span<const float> elements, size_t enough) {
     count_ += lattice.every * lattice.counted(elements.size());
   } else {
     for (const float value : elements) ++counts_[static_cast<uint32_t>(static_cast<double>(value) * scale - first)];
-    zeros_ += static_cast<uint64_t>(std::ranges::count(elements, 0.0F));
+    zeros_ += zeros_among(elements);
     count_ += elements.size();
   }
 }

@@ -51,8 +51,8 @@ double Similarity::mean_absolute_error() const {
   return elements == 0 ? 0 : absolute / static_cast<double>(elements);
 }
 
-Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samples samples,
-                                                    const SimilarityOptions& options, const Log& log) {
+Result<void> run_samples(const ir::Graph& graph, Samples samples, const SimilarityOptions& options, const Log& log,
+                         const TakeOutputs& take) {
   using Integers = observe::FloatRunOptions::Integers;
   const bool is_quantized =
       std::ranges::any_of(graph.values, [](const ir::Value& v) { return v.quantization.has_value(); });
@@ -62,12 +62,21 @@ Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samp
                                         .evaluator = options.evaluator,
                                         .integers = is_quantized ? Integers::kAsInTosa : Integers::kWide},
                                        log));
-  std::vector<std::vector<Tensor>> outputs;
-  for (const std::vector<Tensor>& sample : samples) {
-    CARINA_TRY(std::vector<Tensor> made, model.run(sample));
-    outputs.push_back(std::move(made));
+  for (size_t s = 0; s < samples.size(); ++s) {
+    CARINA_TRY(std::vector<Tensor> outputs, model.run(samples[s]));
+    if (!take(s, std::move(outputs))) break;
   }
-  return outputs;
+  return {};
+}
+
+Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samples samples,
+                                                    const SimilarityOptions& options, const Log& log) {
+  std::vector<std::vector<Tensor>> all;
+  CARINA_CHECKED(run_samples(graph, samples, options, log, [&](size_t, std::vector<Tensor> outputs) {
+    all.push_back(std::move(outputs));
+    return true;
+  }));
+  return all;
 }
 
 std::vector<Similarity> similarity_of_outputs(const std::vector<std::vector<Tensor>>& wanted,
@@ -79,17 +88,16 @@ std::vector<Similarity> similarity_of_outputs(const std::vector<std::vector<Tens
   return similarity;
 }
 
-double typical_error(const std::vector<std::vector<Tensor>>& wanted, const std::vector<std::vector<Tensor>>& got) {
-  const std::vector<Similarity> all = similarity_of_outputs(wanted, got);
+OutputErrors::OutputErrors(const std::vector<std::vector<Tensor>>& wanted) : wanted_(wanted) {
+  for (const Similarity& output : similarity_of_outputs(wanted, wanted)) sizes_.push_back(std::sqrt(output.signal));
+}
+
+double OutputErrors::of(size_t sample, const std::vector<Tensor>& got) const {
   double error = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    double sum = 0;
-    for (size_t s = 0; s < wanted.size(); ++s) {
-      Similarity one;
-      one.add(wanted[s][i], got[s][i]);
-      sum += std::sqrt(one.noise);
-    }
-    if (all[i].signal > 0) error += sum / std::sqrt(all[i].signal);
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    Similarity one;
+    one.add(wanted_[sample][i], got[i]);
+    if (sizes_[i] > 0) error += std::sqrt(one.noise) / sizes_[i];
   }
   return error;
 }

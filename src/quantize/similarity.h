@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -37,7 +38,13 @@ struct SimilarityOptions {
   const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not support
 };
 
-// Returns the outputs of a prepared graph, quantized or not, for each sample. Errors: those of FloatRun.
+// Passes the outputs of a prepared graph, quantized or not, for each sample to `take`, until that returns false. Errors:
+// those of FloatRun.
+using TakeOutputs = std::function<bool(size_t sample, std::vector<Tensor> outputs)>;
+Result<void> run_samples(const ir::Graph& graph, Samples samples, const SimilarityOptions& options, const Log& log,
+                         const TakeOutputs& take);
+
+// Returns the outputs for each sample.
 Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samples samples,
                                                     const SimilarityOptions& options, const Log& log);
 
@@ -49,9 +56,18 @@ std::vector<Similarity> similarity_of_outputs(const std::vector<std::vector<Tens
 // The sum over all outputs of the noise in relation to the signal. Outputs that are always 0 do not count.
 double relative_noise(const std::vector<Similarity>& outputs);
 
-// The mean error of a sample's outputs in relation to their size: the roots of the samples' noise are averaged, so that
-// a few samples with large errors count less than in the SQNR.
-double typical_error(const std::vector<std::vector<Tensor>>& wanted, const std::vector<std::vector<Tensor>>& got);
+// The error of a sample's outputs in relation to the size of those of all samples: the root of its noise, so that a few
+// samples with large errors count less than in the SQNR. Outputs that are always 0 do not count.
+class OutputErrors {
+ public:
+  // `wanted` are the outputs by sample, and must outlive this object.
+  explicit OutputErrors(const std::vector<std::vector<Tensor>>& wanted);
+  [[nodiscard]] double of(size_t sample, const std::vector<Tensor>& got) const;
+
+ private:
+  const std::vector<std::vector<Tensor>>& wanted_;
+  std::vector<double> sizes_;  // by output
+};
 
 // Returns the similarity of each value that nodes of both graphs compute, by its name.
 Result<std::map<std::string, Similarity>> similarity_of_values(const ir::Graph& reference, const ir::Graph& quantized,

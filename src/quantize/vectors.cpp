@@ -32,6 +32,16 @@ void find_bins_here(const float* values, size_t count, double scale, double firs
   for (; i < count; ++i) indices[i] = static_cast<int32_t>(static_cast<double>(values[i]) * scale - first);
 }
 
+uint64_t zeros_among_here(std::span<const float> values) {
+  const hn::ScalableTag<float> d;
+  uint64_t zeros = 0;
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= values.size(); i += hn::Lanes(d))
+    zeros += hn::CountTrue(d, hn::Eq(hn::LoadU(d, values.data() + i), hn::Zero(d)));
+  for (; i < values.size(); ++i) zeros += values[i] == 0 ? 1 : 0;
+  return zeros;
+}
+
 // Adds kPixelsTogether pixels, and prefetches the next ones.
 void add_together(const float* const* pixels, const float* const* next, size_t channels, double* sums) {
   size_t c = 0;
@@ -168,6 +178,7 @@ HWY_AFTER_NAMESPACE();
 namespace carina::quantize {
 
 HWY_EXPORT(find_bins_here);
+HWY_EXPORT(zeros_among_here);
 HWY_EXPORT(add_pixels_here);
 HWY_EXPORT(add_spreads_here);
 HWY_EXPORT(add_outer_products_here);
@@ -176,6 +187,9 @@ HWY_EXPORT(add_scaled_here);
 
 void find_bins(std::span<const float> values, double scale, double first, int32_t* indices) {
   HWY_DYNAMIC_DISPATCH(find_bins_here)(values.data(), values.size(), scale, first, indices);
+}
+uint64_t zeros_among(std::span<const float> values) {
+  return HWY_DYNAMIC_DISPATCH(zeros_among_here)(values);
 }
 void add_pixels(std::span<const float* const> pixels, size_t channels, double* sums) {
   HWY_DYNAMIC_DISPATCH(add_pixels_here)(pixels, channels, sums);

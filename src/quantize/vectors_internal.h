@@ -12,6 +12,9 @@ namespace carina::quantize {
 // doubles separately.
 void find_bins(std::span<const float> values, double scale, double first, int32_t* indices);
 
+// The number of elements that are 0 or -0.
+uint64_t zeros_among(std::span<const float> values);
+
 // sums[c] += the pixels' elements of channel c. A nullptr adds nothing. Groups of kPixelsTogether pixels are added as
 // floats, in order, before they are added to the sums.
 inline constexpr size_t kPixelsTogether = 8;

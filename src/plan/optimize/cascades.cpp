@@ -155,9 +155,13 @@ class CascadeChooser {
     const bool smallest = context_.options.optimize == Optimize::kSize;
     if (!smallest && search_.whole_bytes() <= limit_ && allocated_working_bytes(schedule_, context_) <= limit_)
       return {.schedule = schedule_};
-    const int64_t fewest = search_.fewest_bytes();
-    if (smallest) return smallest_within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_)));
-    if (const auto choice = fitting(std::max(fewest, limit_), limit_)) {
+    if (smallest) {
+      const int64_t fewest = search_.fewest_bytes();
+      return smallest_within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_)));
+    }
+    auto choice = fitting(limit_, limit_);
+    if (!choice) choice = fitting(std::max(search_.fewest_bytes(), limit_), limit_);
+    if (choice) {
       Cascaded cascaded = take(*choice);
       cascaded.working_bytes = 0;  // the limit applies
       if (!spilling_is_faster(cascaded.schedule)) return cascaded;

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -286,9 +288,23 @@ Result<StagedSchedule> expected_fit(const Alternatives& both, const Context& con
   return fit_copies(schedule, context, FitPurpose::kComparison, both.for_copies, both.plan ? &*both.plan : nullptr);
 }
 
-// Fits all candidates. Nothing is logged meanwhile, because logs are for one thread.
-std::vector<Result<StagedSchedule>> all_fits(const std::vector<Alternatives>& candidates, const Context& context,
-                                             ThreadPool& threads) {
+// A division takes more bytes, so it has to be faster by this factor.
+constexpr double kWorthDividing = 1.005;
+
+// Whether a candidate that comes before or behind another one in the order of candidates may be chosen although that
+// one takes `cycles`. The plan of its copies assumes that no memory is lost between storages, so it is a lower bound;
+// the timeline may be slightly below it.
+bool may_be_chosen(const Alternatives& candidate, bool is_before, double cycles) {
+  constexpr double kTimelineBelow = 1.01;
+  if (!candidate.plan) return true;
+  return is_before ? candidate.plan->cycles <= kTimelineBelow * kWorthDividing * cycles
+                   : candidate.plan->cycles * kWorthDividing <= kTimelineBelow * cycles;
+}
+
+// Fits the candidate with the best plan, then the others that may be chosen beside it. Nothing is logged meanwhile,
+// because logs are for one thread.
+std::vector<std::optional<Result<StagedSchedule>>> all_fits(const std::vector<Alternatives>& candidates,
+                                                            const Context& context, ThreadPool& threads) {
   const Log silent;
   const Context unheard{.family = context.family,
                         .target = context.target,
@@ -297,8 +313,16 @@ std::vector<Result<StagedSchedule>> all_fits(const std::vector<Alternatives>& ca
                         .weights = context.weights,
                         .working_bytes = context.working_bytes,
                         .scales_apart = context.scales_apart};
-  std::vector<Result<StagedSchedule>> fits(candidates.size());
-  threads.parallel_for(candidates.size(), [&](size_t i) { fits[i] = expected_fit(candidates[i], unheard); });
+  std::vector<std::optional<Result<StagedSchedule>>> fits(candidates.size());
+  const auto planned = [](const Alternatives& candidate) {
+    return candidate.plan ? candidate.plan->cycles : std::numeric_limits<double>::infinity();
+  };
+  const auto first = static_cast<size_t>(std::ranges::min_element(candidates, {}, planned) - candidates.begin());
+  fits[first] = expected_fit(candidates[first], unheard);
+  threads.parallel_for(candidates.size(), [&](size_t i) {
+    if (i == first || (*fits[first] && !may_be_chosen(candidates[i], i < first, (*fits[first])->cycles))) return;
+    fits[i] = expected_fit(candidates[i], unheard);
+  });
   return fits;
 }
 
@@ -338,7 +362,6 @@ bool is_about_cuts(const Diagnostic& note) {
 }
 
 Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& threads) {
-  constexpr double kWorthwhile = 1.005;  // a division takes more bytes, so it has to be faster by this factor
   const auto& variation = context.options.variation;
   if (variation.staging == Variation::Staging::kNever || !context.options.uses(Optimization::kDepthSlices) ||
       !context.options.uses(Optimization::kStagedWeights))
@@ -348,7 +371,8 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   const int64_t budget = staging_budget(schedule, context);
   Cutter cutter(schedule, context, threads);
   if (context.cut_like != nullptr) return with_cut(cutter, *context.cut_like);
-  const Alternatives whole = cutter.alternatives();
+  Alternatives whole = cutter.alternatives();
+  whole.plan = expected_plan(whole, context, budget).plan;
   std::vector<Alternatives> candidates{whole};
   std::set<std::vector<std::vector<int64_t>>> cuts, joined;
   for (const Fineness& fineness : finenesses(context.options.optimize)) {
@@ -362,23 +386,24 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
       candidates.back().plan = expected_plan(candidates.back(), context, budget).plan;
       fine.plan = std::move(expected.plan);
       // Joined parts are in memory at the same time, which may leave too little for the copies of others.
-      if (candidates.back().plan->cycles > kWorthwhile * fine.plan->cycles) candidates.push_back(std::move(fine));
+      if (candidates.back().plan->cycles > kWorthDividing * fine.plan->cycles) candidates.push_back(std::move(fine));
     }
     if (!expected.is_tight) break;  // finer parts gain nothing
   }
   log_phase(CompilePhase::kBlocks, context.log);
-  std::vector<Result<StagedSchedule>> fits = all_fits(candidates, context, threads);
+  const std::vector<std::optional<Result<StagedSchedule>>> fits = all_fits(candidates, context, threads);
   std::optional<Schedule> best;
   double best_cycles = 0;
   int64_t at_the_cap = 0, max_parts = 1;
   for (size_t i = 0; i < candidates.size(); ++i) {
     Alternatives& candidate = candidates[i];
-    const Result<StagedSchedule>& fit = fits[i];
-    if (!fit || (best && fit->cycles * kWorthwhile >= best_cycles)) continue;
-    best_cycles = fit->cycles;
+    if (!fits[i] || !*fits[i]) continue;
+    const StagedSchedule& fit = **fits[i];
+    if (best && fit.cycles * kWorthDividing >= best_cycles) continue;
+    best_cycles = fit.cycles;
     at_the_cap = candidate.at_the_cap;
     max_parts = candidate.max_parts;
-    best = with_blocks(std::move(candidate), fit->plan);
+    best = with_blocks(std::move(candidate), fit.plan);
   }
   if (at_the_cap > 0)
     context.log.note(
