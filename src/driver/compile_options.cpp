@@ -138,7 +138,7 @@ Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
 bool is_graph(const CompileRequest& request) {
   if (request.file.size() == 0) return files::is_graph_file(request.model);
   const files::FileKind kind = files::kind_of(request.file);
-  return kind == files::FileKind::kTosa || kind == files::FileKind::kVgf;
+  return kind == files::FileKind::kTosa || kind == files::FileKind::kVgf || kind == files::FileKind::kTflite;
 }
 
 Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level) {

@@ -1,0 +1,12 @@
+// Declares the functions of the rules: each makes the TOSA nodes of one operator, or says why it cannot.
+#pragma once
+
+#include "frontend/tflite/to_tosa/call_internal.h"
+
+namespace carina::tflite {
+
+#define CARINA_TFLITE_RULE(name, function) Result<void> function(Call& call);
+#include "frontend/tflite/to_tosa/rules.def"
+#undef CARINA_TFLITE_RULE
+
+}  // namespace carina::tflite
