@@ -18,6 +18,7 @@ void read_table(const Table& from, Options& to) {
   if constexpr (requires { from.filter_h(); }) to.filter_h = from.filter_h();
   if constexpr (requires { from.filter_w(); }) to.filter_w = from.filter_w();
   if constexpr (requires { from.axis(); }) to.axis = from.axis();
+  if constexpr (requires { from.batch_dims(); }) to.batch_dims = from.batch_dims();
   if constexpr (requires { from.begin_mask(); }) to.begin_mask = from.begin_mask();
   if constexpr (requires { from.end_mask(); }) to.end_mask = from.end_mask();
   if constexpr (requires { from.ellipsis_mask(); }) to.ellipsis_mask = from.ellipsis_mask();
@@ -53,7 +54,7 @@ Options read_options(const fb::Operator& from) {
                   fb::SoftmaxOptions, fb::ConcatenationOptions, fb::AddOptions, fb::ResizeBilinearOptions,
                   fb::MulOptions, fb::SubOptions, fb::StridedSliceOptions, fb::TransposeConvOptions, fb::PackOptions,
                   fb::UnpackOptions, fb::ResizeNearestNeighborOptions, fb::LeakyReluOptions, fb::MirrorPadOptions,
-                  fb::GeluOptions>(from);
+                  fb::GeluOptions, fb::GatherOptions, fb::DivOptions>(from);
 }
 
 }  // namespace carina::tflite

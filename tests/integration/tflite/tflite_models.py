@@ -6,6 +6,7 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 TYPES = {
+    np.dtype(np.bool_): schema.TensorType.BOOL,
     np.dtype(np.float32): schema.TensorType.FLOAT32,
     np.dtype(np.int8): schema.TensorType.INT8,
     np.dtype(np.uint8): schema.TensorType.UINT8,
@@ -14,7 +15,17 @@ TYPES = {
     np.dtype(np.int64): schema.TensorType.INT64,
 }
 # Operators whose first version has int8 already.
-FIRST_VERSION = ["RELU_N1_TO_1", "HARD_SWISH", "ELU", "RESHAPE", "SQUEEZE", "EXPAND_DIMS"]
+FIRST_VERSION = [
+    "NEG",
+    "RELU_0_TO_1",
+    "MIRROR_PAD",
+    "RELU_N1_TO_1",
+    "HARD_SWISH",
+    "ELU",
+    "RESHAPE",
+    "SQUEEZE",
+    "EXPAND_DIMS",
+]
 
 
 class Model:

@@ -268,11 +268,23 @@ def relu_n1_to_1(case):
     unary(case, "RELU_N1_TO_1", in_scale=(0.003, 0.03))
 
 
+def of_int16(case, op):
+    """The functions whose int16 results are in units of 1/32768."""
+    scale = 1 / 4096 if case.random.integers(4) == 0 else case.scale(0.00005, 0.001)
+    x, _ = case.input((1, case.size(1, 4), 64, 4), scale=scale)
+    y = case.output(case.inputs[0].shape, 1 / 32768, 0)
+    case.model.op(op, [x], [y], version=3 if op == "LOGISTIC" else 2)
+
+
 def logistic(case):
+    if case.dtype == np.int16:
+        return of_int16(case, "LOGISTIC")
     unary(case, "LOGISTIC", scale=1 / 256, zero=0 if case.dtype == np.uint8 else -128)
 
 
 def tanh(case):
+    if case.dtype == np.int16:
+        return of_int16(case, "TANH")
     unary(case, "TANH", scale=1 / 128, zero=128 if case.dtype == np.uint8 else 0)
 
 
@@ -298,11 +310,14 @@ def quantize(case):
 
 def softmax(case):
     shape = (case.size(1, 6), case.size(2, 40))
-    x, _ = case.input(shape, scale=case.scale(0.01, 1.5))
-    zero = 0 if case.dtype == np.uint8 else -128
-    y = case.output(shape, 1 / 256, zero)
+    if case.dtype == np.int16:
+        x, _ = case.input(shape, scale=case.scale(0.00005, 0.002))
+        y = case.output(shape, 1 / 32768, 0)
+    else:
+        x, _ = case.input(shape, scale=case.scale(0.01, 1.5))
+        y = case.output(shape, 1 / 256, 0 if case.dtype == np.uint8 else -128)
     beta = 1.0 if case.random.integers(2) else float(case.random.uniform(0.3, 2))
-    case.model.op("SOFTMAX", [x], [y], "SoftmaxOptions", beta=beta, version=2)
+    case.model.op("SOFTMAX", [x], [y], "SoftmaxOptions", beta=beta, version=3 if case.dtype == np.int16 else 2)
 
 
 def moved(case, op, out, more=(), options=None, shape=None, **fields):
@@ -437,13 +452,107 @@ def resize_bilinear(case):
     resize(case, "RESIZE_BILINEAR", "ResizeBilinearOptions")
 
 
+def abs_(case):
+    unary(case, "ABS", "AbsOptions")
+
+
+def exp(case):
+    unary(case, "EXP", "ExpOptions", in_scale=(0.003, 0.03))
+
+
+def neg(case):
+    unary(case, "NEG", "NegOptions")
+
+
+def relu_0_to_1(case):
+    unary(case, "RELU_0_TO_1", in_scale=(0.003, 0.03))
+
+
+def squared_difference(case):
+    binary(case, "SQUARED_DIFFERENCE", "SquaredDifferenceOptions")
+
+
+def compare(case, op):
+    shape = [case.size(1, 3), case.size(2, 5), case.size(2, 9)]
+    a, _ = case.input(shape, "a", case.scale(0.003, 0.9))
+    b, _ = case.input(shape, "b", *(case.quantization(a) if case.random.integers(2) else ()))
+    y = case.model.output("y", shape, np.bool_)
+    case.model.op(op, [a, b], [y], version=2)
+
+
+def equal(case):
+    compare(case, "EQUAL")
+
+
+def not_equal(case):
+    compare(case, "NOT_EQUAL")
+
+
+def greater(case):
+    compare(case, "GREATER")
+
+
+def greater_equal(case):
+    compare(case, "GREATER_EQUAL")
+
+
+def less(case):
+    compare(case, "LESS")
+
+
+def less_equal(case):
+    compare(case, "LESS_EQUAL")
+
+
+def reverse_v2(case):
+    shape = four(case)
+    moved(case, "REVERSE_V2", shape, [case.ints(int(case.random.integers(4)))], None, shape)
+
+
+def tile(case):
+    shape, counts = four(case), [case.size(1, 2) for _ in range(4)]
+    moved(case, "TILE", [d * n for d, n in zip(shape, counts, strict=True)], [case.ints(*counts)], None, shape)
+
+
+def mirror_pad(case):
+    shape, mode = [case.size(3, 6) for _ in range(3)], int(case.random.integers(2))
+    amounts = case.random.integers(0, 3, (3, 2)).astype(np.int32)
+    out = [int(d + a.sum()) for d, a in zip(shape, amounts, strict=True)]
+    constant = case.model.constant("amounts", amounts)
+    moved(case, "MIRROR_PAD", out, [constant], "MirrorPadOptions", shape, mode=mode)
+
+
+def gather(case):
+    shape, axis = [case.size(2, 5) for _ in range(3)], int(case.random.integers(3))
+    indices = case.random.integers(0, shape[axis], 4).tolist()
+    out = [4 if i == axis else d for i, d in enumerate(shape)]
+    moved(case, "GATHER", out, [case.ints(*indices)], "GatherOptions", shape, axis=axis)
+
+
+def reduce_extreme(case, op):
+    shape = four(case)
+    axis = int(case.random.integers(4))
+    out = [1 if i == axis else d for i, d in enumerate(shape)]
+    moved(case, op, out, [case.ints(axis)], "ReducerOptions", shape, keepDims=True)
+
+
+def reduce_max(case):
+    reduce_extreme(case, "REDUCE_MAX")
+
+
+def reduce_min(case):
+    reduce_extreme(case, "REDUCE_MIN")
+
+
 INT8 = [
     conv_2d, depthwise_conv_2d, fully_connected, transpose_conv, add, sub, mul, maximum, minimum, prelu,
     average_pool_2d, max_pool_2d, mean, arg_max, relu, relu6, relu_n1_to_1, logistic, tanh, hard_swish, elu, gelu,
     leaky_relu, quantize, softmax, reshape, squeeze, expand_dims, transpose, slice_, strided_slice, pad, concatenation,
-    split, split_v, pack, unpack, resize_nearest_neighbor, resize_bilinear,
+    split, split_v, pack, unpack, resize_nearest_neighbor, resize_bilinear, abs_, exp, neg, relu_0_to_1,
+    squared_difference, equal, not_equal, greater, greater_equal, less, less_equal, reverse_v2, tile, mirror_pad,
+    gather, reduce_max, reduce_min,
 ]  # fmt: skip
-INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape]  # fmt: skip
+INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax]  # fmt: skip
 
 
 def make(function, seed, dtype=np.int8):

@@ -12,13 +12,7 @@ namespace {
 
 using ir::ValueId;
 
-Result<void> check_operands(const Call& call, std::span<const DType> types) {
-  CARINA_CHECKED(call.need(2));
-  for (const Tensor* tensor : {&call.in(0), &call.in(1), &call.result()}) {
-    CARINA_CHECKED(call.need_quantized(*tensor, types));
-    if (tensor->dtype != call.result().dtype)
-      return call.reject("operands and result have different types", call.result().type_name, tensor->type_name);
-  }
+Result<void> check_shapes(const Call& call) {
   const size_t rank = std::max(call.in(0).shape.rank(), call.in(1).shape.rank());
   const auto extended = [&](const Shape& shape) {
     std::vector<int64_t> dims(rank - shape.rank(), 1);
@@ -28,6 +22,16 @@ Result<void> check_operands(const Call& call, std::span<const DType> types) {
   if (!broadcast(extended(call.in(0).shape), extended(call.in(1).shape)))
     return call.reject("the operands' shapes do not fit", to_string(call.in(0).shape), to_string(call.in(1).shape));
   return {};
+}
+
+Result<void> check_operands(const Call& call, std::span<const DType> types) {
+  CARINA_CHECKED(call.need(2));
+  for (const Tensor* tensor : {&call.in(0), &call.in(1), &call.result()}) {
+    CARINA_CHECKED(call.need_quantized(*tensor, types));
+    if (tensor->dtype != call.result().dtype)
+      return call.reject("operands and result have different types", call.result().type_name, tensor->type_name);
+  }
+  return check_shapes(call);
 }
 
 // x * 2^left * multiplier for every x of an 8-bit operand by one RESCALE that rounds once, if that gives the same. The
@@ -57,7 +61,24 @@ ValueId scaled_operand(Call& call, size_t i, int left, const Multiplier& multipl
   return call.rescale(wide, {.multipliers = {multiplier}, .to = DType::kInt32});
 }
 
+constexpr std::array kInt32{DType::kInt32};
+
+bool is_int32(const Call& call) {
+  return call.inputs() >= 2 && call.has(0) && call.results() > 0 && call.in(0).dtype == DType::kInt32;
+}
+
+// int32 operands without quantization. Results wrap in LiteRT; in TOSA, overflow is an error.
+Result<void> plain(Call& call, TosaOp op) {
+  CARINA_CHECKED(call.need(2));
+  for (const Tensor* tensor : {&call.in(0), &call.in(1), &call.result()})
+    CARINA_CHECKED(call.need_type(*tensor, kInt32));
+  if (call.options().activation != Activation::kNone) return call.reject("a fused activation is not supported here");
+  CARINA_CHECKED(check_shapes(call));
+  return call.set(call.out.binary(op, call.value(0), call.value(1)));
+}
+
 Result<void> added(Call& call, TosaOp op) {
+  if (is_int32(call)) return plain(call, op);
   CARINA_CHECKED(check_operands(call, kOf8Or16));
   const bool is_16 = call.result().dtype == DType::kInt16;
   const int left = is_16 ? 15 : 20;
@@ -104,7 +125,103 @@ Result<void> difference(Call& call) {
   return added(call, TosaOp::SUB);
 }
 
+Result<void> quotient(Call& call) {
+  return plain(call, TosaOp::INTDIV);
+}
+
+// (a - b)^2 of two 8-bit operands with 7 more bits.
+Result<void> squared_difference(Call& call) {
+  CARINA_CHECKED(check_operands(call, kOf8));
+  constexpr int kLeft = 7;
+  const float a = Call::scale(call.in(0)), b = Call::scale(call.in(1));
+  const double twice = 2.0 * static_cast<double>(std::max(a, b));
+  const Multiplier of_square =
+      multiplier_of(twice * twice / ((1 << (2 * kLeft)) * static_cast<double>(Call::scale(call.result()))));
+  if (of_square.exponent > 0) return call.reject("the result's scale is too small for the operands'");
+  const ValueId x = scaled_operand(call, 0, kLeft, multiplier_of(a / twice));
+  const ValueId y = scaled_operand(call, 1, kLeft, multiplier_of(b / twice));
+  const ValueId distance = call.out.binary(TosaOp::SUB, x, y);
+  return call.set(call.rescale(
+      call.out.binary(TosaOp::MUL, distance, distance),
+      {.multipliers = {of_square}, .output_zp = Call::zero_point(call.result()), .to = Call::type_of(call.result())}));
+}
+
+namespace {
+
+// Comparisons of 8-bit operands: each is scaled with 8 more bits first, so that neighbors of a small scale may become
+// equal.
+Result<void> compared(Call& call, TosaOp op, bool is_swapped, bool is_inverted) {
+  CARINA_CHECKED(call.need(2));
+  CARINA_CHECKED(check_shapes(call));
+  if (call.result().dtype != DType::kBool || call.in(0).dtype != call.in(1).dtype)
+    return call.reject("the operands have different types, or the result is not bool");
+  std::array<ValueId, 2> operands;
+  for (size_t i = 0; i < 2; ++i) {
+    if (call.in(i).dtype == DType::kInt32) {
+      operands[i] = call.value(i);
+      continue;
+    }
+    CARINA_CHECKED(call.need_quantized(call.in(i), kOf8));
+    const Multiplier multiplier = multiplier_of(Call::scale(call.in(i)));
+    if (multiplier.exponent > 0) return call.reject("a scale of 1 and more is not supported here", {}, call.in(i).name);
+    operands[i] = scaled_operand(call, i, 8, multiplier);
+  }
+  if (is_swapped) std::swap(operands[0], operands[1]);
+  const ValueId made = call.out.compare(op, operands[0], operands[1]);
+  return call.set(is_inverted ? call.out.unary(TosaOp::LOGICAL_NOT, made) : made);
+}
+
+Result<void> logical(Call& call, TosaOp op) {
+  constexpr std::array kBool{DType::kBool};
+  CARINA_CHECKED(call.need(2));
+  for (const size_t i : {0, 1}) CARINA_CHECKED(call.need_type(call.in(i), kBool));
+  CARINA_CHECKED(check_shapes(call));
+  return call.set(call.out.binary(op, call.value(0), call.value(1)));
+}
+
+}  // namespace
+
+Result<void> equal(Call& call) {
+  return compared(call, TosaOp::EQUAL, false, false);
+}
+
+Result<void> not_equal(Call& call) {
+  return compared(call, TosaOp::EQUAL, false, true);
+}
+
+Result<void> greater(Call& call) {
+  return compared(call, TosaOp::GREATER, false, false);
+}
+
+Result<void> greater_equal(Call& call) {
+  return compared(call, TosaOp::GREATER_EQUAL, false, false);
+}
+
+Result<void> less(Call& call) {
+  return compared(call, TosaOp::GREATER, true, false);
+}
+
+Result<void> less_equal(Call& call) {
+  return compared(call, TosaOp::GREATER_EQUAL, true, false);
+}
+
+Result<void> logical_and(Call& call) {
+  return logical(call, TosaOp::LOGICAL_AND);
+}
+
+Result<void> logical_or(Call& call) {
+  return logical(call, TosaOp::LOGICAL_OR);
+}
+
+Result<void> logical_not(Call& call) {
+  constexpr std::array kBool{DType::kBool};
+  CARINA_CHECKED(call.need(1));
+  CARINA_CHECKED(call.need_type(call.in(0), kBool));
+  return call.set(call.out.unary(TosaOp::LOGICAL_NOT, call.value(0)));
+}
+
 Result<void> product(Call& call) {
+  if (is_int32(call)) return plain(call, TosaOp::MUL);
   CARINA_CHECKED(check_operands(call, kOf8Or16));
   // LiteRT computes this factor in float.
   const float factor = Call::scale(call.in(0)) * Call::scale(call.in(1)) / Call::scale(call.result());

@@ -144,6 +144,11 @@ ValueId Call::widened(ValueId input, int64_t zero_point) {
 }
 
 ValueId Call::narrowed(ValueId value, DType to, int64_t zero_point) {
+  if (to != DType::kInt8 && zero_point != 0) {  // RESCALE has zero points of int8 only
+    const ValueId offset = out.splat(DType::kInt32, static_cast<double>(zero_point), out.shape(value).rank());
+    value = out.binary(TosaOp::ADD, value, offset);
+    zero_point = 0;
+  }
   return rescale(value, {.multipliers = {kOne}, .output_zp = zero_point, .to = to});
 }
 

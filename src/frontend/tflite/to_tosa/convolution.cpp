@@ -30,7 +30,8 @@ struct Operands {
   size_t input = 0;
   size_t weights = 1;
   size_t bias = 2;
-  size_t channel_axis = 0;  // of the weights: the axis of the output channels
+  size_t channel_axis = 0;      // of the weights: the axis of the output channels
+  bool any_zero_point = false;  // whether int8 weights may have a zero point other than 0
 };
 
 Result<void> check_weights(const Call& call, const Operands& at) {
@@ -42,7 +43,8 @@ Result<void> check_weights(const Call& call, const Operands& at) {
   const TensorQuantization& q = weights.quantization;
   if (q.scales.empty()) return call.reject("the weights are not quantized", {}, weights.name);
   const auto is_valid = [&](int64_t zero) {
-    return weights.dtype == DType::kUInt8 ? zero >= 0 && zero <= 255 && q.scales.size() == 1 : zero == 0;
+    if (weights.dtype == DType::kUInt8) return zero >= 0 && zero <= 255 && q.scales.size() == 1;
+    return zero == 0 || (at.any_zero_point && zero >= -128 && zero <= 127 && q.scales.size() == 1);
   };
   for (const int64_t zero : q.zero_points) {
     if (!is_valid(zero))
@@ -73,7 +75,7 @@ Result<void> check_tensors(const Call& call, const Operands& at, size_t rank) {
 }
 
 int64_t weights_zero_point(const Tensor& weights) {
-  return weights.dtype == DType::kUInt8 ? weights.quantization.zero_points.front() - 128 : 0;
+  return weights.quantization.zero_points.front() - (weights.dtype == DType::kUInt8 ? 128 : 0);
 }
 
 // The bias as TOSA has it: int32, or int48 for int16 activations. LiteRT's int32 bias of int16 activations has the same
@@ -98,6 +100,35 @@ std::vector<Multiplier> multipliers_of(const Call& call, const Operands& at) {
   for (const float weight : call.in(at.weights).quantization.scales)
     out.push_back(multiplier_of(in * static_cast<double>(weight) / result));
   return out;
+}
+
+// The largest magnitude of a sum of products: that of the weights of one channel times that of the input.
+int64_t largest_sum(const Call& call, const Operands& at, const std::vector<int64_t>& weights,
+                    const std::vector<int64_t>& bias) {
+  const Shape shape = call.in(at.weights).shape;
+  const auto channels = static_cast<size_t>(shape[at.channel_axis]);
+  const ChannelOf channel_of(shape, at.channel_axis);
+  std::vector<int64_t> sums(channels);
+  for (size_t i = 0; i < weights.size(); ++i) sums[channel_of(i)] += std::abs(weights[i]) << 15;
+  for (size_t c = 0; c < channels; ++c) sums[c] += std::abs(bias[c]);
+  return *std::ranges::max_element(sums);
+}
+
+// int48 sums as int32. They fit, or those that do not are beyond the result's range as well: a scale of 2^-15 and more
+// takes 2^31 there.
+Result<ValueId> narrow_sum(Call& call, const Operands& at, ValueId sum, const std::vector<int64_t>& bias) {
+  CARINA_TRY(const std::vector<int64_t> weights, call.constant(at.weights, "the weights"));
+  const std::vector<Multiplier> multipliers = multipliers_of(call, at);
+  const bool saturates = std::ranges::all_of(
+      multipliers, [](const Multiplier& m) { return m.multiplier != 0 && m.exponent >= -14 && m.exponent <= -1; });
+  if (!saturates && largest_sum(call, at, weights, bias) >= int64_t{1} << 30)
+    return call.reject("sums of more than 30 bits", {}, {}, "a channel has too many weights for int16 activations");
+  return call.rescale(sum, {.multipliers = {{.multiplier = 0x40000000, .exponent = 1}}, .to = DType::kInt32});
+}
+
+// LiteRT reads an int32 bias of int16 activations wrongly. TensorFlow Lite Micro sums in 32 bits then.
+bool has_narrow_bias(const Call& call, const Operands& at) {
+  return call.in(at.input).dtype == DType::kInt16 && call.has(at.bias) && call.in(at.bias).dtype == DType::kInt32;
 }
 
 Result<ValueId> finish(Call& call, const Operands& at, ValueId sum, int64_t rounding) {
@@ -195,8 +226,10 @@ Result<void> convolution(Call& call) {
                 .bias = bias,
                 .input_zp = Call::zero_point(call.in(0)),
                 .weights_zp = weights_zero_point(call.in(1))};
-  const ValueId total =
-      groups == 1 ? emit_sum(call, sum, grid, channels) : emit_groups(call, sum, grid, channels, groups);
+  ValueId total = groups == 1 ? emit_sum(call, sum, grid, channels) : emit_groups(call, sum, grid, channels, groups);
+  if (has_narrow_bias(call, at)) {
+    CARINA_TRY(total, narrow_sum(call, at, total, bias));
+  }
   CARINA_TRY(const ValueId result, finish(call, at, total, kDoubleRound));
   return call.set(result);
 }
@@ -211,14 +244,17 @@ Result<void> depthwise_convolution(Call& call) {
   CARINA_TRY(const Grid grid, grid_of(call, input, weights[1], weights[2]));
   CARINA_TRY(const std::vector<int64_t> bias, bias_of(call, at, channels));
   const ValueId filters = call.out.reshape(call.value(1), Shape{weights[1], weights[2], input[3], channels / input[3]});
-  const ValueId total = emit_sum(call,
-                                 {.op = TosaOp::DEPTHWISE_CONV2D,
-                                  .input = call.value(0),
-                                  .weights = filters,
-                                  .bias = bias,
-                                  .input_zp = Call::zero_point(call.in(0)),
-                                  .weights_zp = weights_zero_point(call.in(1))},
-                                 grid, channels);
+  ValueId total = emit_sum(call,
+                           {.op = TosaOp::DEPTHWISE_CONV2D,
+                            .input = call.value(0),
+                            .weights = filters,
+                            .bias = bias,
+                            .input_zp = Call::zero_point(call.in(0)),
+                            .weights_zp = weights_zero_point(call.in(1))},
+                           grid, channels);
+  if (has_narrow_bias(call, at)) {
+    CARINA_TRY(total, narrow_sum(call, at, total, bias));
+  }
   CARINA_TRY(const ValueId result, finish(call, at, total, kDoubleRound));
   return call.set(result);
 }
@@ -246,38 +282,25 @@ Result<void> transposed_convolution(Call& call) {
   const ValueId values = call.value(2), filters = call.value(1), biases = call.out.integers(type, bias);
   const ValueId input_zp = call.out.integer(call.out.dtype(values), Call::zero_point(call.in(2)));
   const ValueId weights_zp = call.out.integer(call.out.dtype(filters), weights_zero_point(call.in(1)));
-  const ValueId total = call.out.emit(
+  ValueId total = call.out.emit(
       TosaOp::TRANSPOSE_CONV2D, {values, filters, biases, input_zp, weights_zp},
       {{"out_pad", std::vector<int64_t>{grid.rows.before, grid.rows.after, grid.columns.before, grid.columns.after}},
        {"stride", std::vector<int64_t>{o.stride_h, o.stride_w}},
        {"local_bound", false},
        {"acc_type", type}},
       {.dtype = type, .shape = result_shape, .suffix = "sum"});
+  if (has_narrow_bias(call, at)) {
+    CARINA_TRY(total, narrow_sum(call, at, total, bias));
+  }
   CARINA_TRY(const ValueId result, finish(call, at, total, kDoubleRound));
   return call.set(result);
 }
-
-namespace {
-
-// The largest magnitude of a sum of products: that of the weights of one channel times that of the input.
-int64_t largest_sum(const std::vector<int64_t>& weights, int64_t depth, const std::vector<int64_t>& bias) {
-  int64_t largest = 0;
-  for (size_t c = 0; c < bias.size(); ++c) {
-    int64_t sum = std::abs(bias[c]);
-    for (int64_t k = 0; k < depth; ++k)
-      sum += std::abs(weights[c * static_cast<size_t>(depth) + static_cast<size_t>(k)]) << 15;
-    largest = std::max(largest, sum);
-  }
-  return largest;
-}
-
-}  // namespace
 
 // FULLY_CONNECTED(input, weights [N,K], bias): rows of K elements. As a convolution 1x1 of one row of pixels. LiteRT
 // rounds the int8 sums once. The int16 sums are multiplied by all 31 bits of the multiplier, which TOSA has for int32
 // only: the sums must fit.
 Result<void> fully_connected(Call& call) {
-  const Operands at;
+  const Operands at{.any_zero_point = true};
   CARINA_CHECKED(check_tensors(call, at, 0));
   if (call.options().weights_format != 0) return call.reject("shuffled weights are not supported");
   const Shape weights = call.in(1).shape;
@@ -299,11 +322,7 @@ Result<void> fully_connected(Call& call) {
                             .weights_zp = weights_zero_point(call.in(1))},
                            grid, channels);
   if (call.out.dtype(total) == DType::kInt48) {
-    CARINA_TRY(const std::vector<int64_t> all, call.constant(1, "the weights"));
-    if (largest_sum(all, depth, bias) >= int64_t{1} << 30)
-      return call.reject("sums of more than 30 bits", {}, {},
-                         "the rows of the weights are too long for int16 activations");
-    total = call.rescale(total, {.multipliers = {{.multiplier = 0x40000000, .exponent = 1}}, .to = DType::kInt32});
+    CARINA_TRY(total, narrow_sum(call, at, total, bias));
   }
   CARINA_TRY(const ValueId result, finish(call, at, total, ir::kSingleRound));
   return call.set(result);

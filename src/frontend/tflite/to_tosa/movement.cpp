@@ -294,4 +294,154 @@ Result<void> pad(Call& call) {
   return call.set(call.out.pad(call.value(0), amounts, static_cast<double>(fill)));
 }
 
+Result<void> reversed(Call& call) {
+  CARINA_CHECKED(check_moved(call, 0));
+  CARINA_TRY(const std::vector<int64_t> axes, call.constant(1, "the axes"));
+  ValueId value = call.value(0);
+  for (const int64_t given : axes) {
+    CARINA_TRY(const size_t axis, axis_of(call, given, call.in(0).shape.rank()));
+    value = call.out.emit(TosaOp::REVERSE, {value}, {{"axis", static_cast<int64_t>(axis)}},
+                          {.dtype = call.out.dtype(value), .shape = call.out.shape(value), .suffix = "reverse"});
+  }
+  return call.set(value);
+}
+
+Result<void> tiled(Call& call) {
+  CARINA_CHECKED(check_moved(call, 0));
+  CARINA_TRY(const std::vector<int64_t> counts, call.constant(1, "the counts"));
+  Shape made = call.in(0).shape;
+  if (counts.size() != made.rank()) return call.reject("there is not one count per axis");
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] < 1 || counts[i] > 1 << 20)
+      return call.reject("a count is out of range", {}, fmt::to_string(counts[i]));
+    made[i] *= counts[i];
+  }
+  if (made.elements() != call.result().shape.elements()) return call.reject("the result has another shape");
+  return call.set(call.out.tile(call.value(0), made));
+}
+
+// MIRROR_PAD: the elements beyond an edge are those before it, in reverse; with or without (0) the edge itself.
+Result<void> mirror_pad(Call& call) {
+  CARINA_CHECKED(check_moved(call, 0));
+  CARINA_TRY(const std::vector<int64_t> amounts, call.constant(1, "the padding"));
+  const Shape shape = call.in(0).shape;
+  if (amounts.size() != 2 * shape.rank()) return call.reject("there are not two amounts per axis");
+  const int64_t edge = call.options().mirror_mode == 0 ? 1 : 0;
+  ValueId value = call.value(0);
+  for (size_t axis = 0; axis < shape.rank(); ++axis) {
+    const int64_t before = amounts[2 * axis], after = amounts[2 * axis + 1];
+    if (std::min(before, after) < 0 || std::max(before, after) > shape[axis] - edge)
+      return call.reject("an amount is larger than the axis");
+    const auto mirrored = [&](int64_t first, int64_t count) {
+      std::vector<int64_t> start(shape.rank());
+      start[axis] = first;
+      Shape part = call.out.shape(value);
+      part[axis] = count;
+      return call.out.emit(TosaOp::REVERSE, {call.out.slice(value, start, part)},
+                           {{"axis", static_cast<int64_t>(axis)}},
+                           {.dtype = call.out.dtype(value), .shape = part, .suffix = "mirrored"});
+    };
+    std::vector<ValueId> parts;
+    if (before > 0) parts.push_back(mirrored(edge, before));
+    parts.push_back(value);
+    if (after > 0) parts.push_back(mirrored(shape[axis] - edge - after, after));
+    value = call.out.concat(parts, axis);
+  }
+  return call.set(value);
+}
+
+namespace {
+
+// Constant indices: every run of neighbors is a SLICE. NPUs that cannot address by index do this as well.
+//   Example: [1, 2, 3, 0] is a slice of three elements and one of one.
+Result<ValueId> sliced_by(Call& call, const std::vector<int64_t>& indices, size_t axis) {
+  const ValueId input = call.value(0);
+  const Shape shape = call.out.shape(input);
+  std::vector<ValueId> parts;
+  for (size_t i = 0; i < indices.size();) {
+    size_t end = i + 1;
+    while (end < indices.size() && indices[end] == indices[end - 1] + 1) ++end;
+    const auto count = static_cast<int64_t>(end - i);
+    if (indices[i] < 0 || indices[i] > shape[axis] - count) return call.reject("an index is out of range");
+    std::vector<int64_t> start(shape.rank());
+    start[axis] = indices[i];
+    Shape part = shape;
+    part[axis] = count;
+    parts.push_back(call.out.slice(input, start, part));
+    i = end;
+  }
+  return call.out.concat(parts, axis);
+}
+
+}  // namespace
+
+// GATHER(input, indices) along one axis, as TOSA's GATHER of rows: [N, K, C] and [N, W] give [N, W, C].
+Result<void> gathered(Call& call) {
+  CARINA_CHECKED(check_moved(call, 0));
+  CARINA_CHECKED(call.need(2));
+  constexpr std::array kIndices{DType::kInt32};
+  CARINA_CHECKED(call.need_type(call.in(1), kIndices));
+  const Shape shape = call.in(0).shape;
+  CARINA_TRY(const size_t axis, axis_of(call, call.options().axis, shape.rank()));
+  // With batch dimensions, the indices have them too. They are the axes before the gathered one.
+  const auto batch_dims = static_cast<size_t>(call.options().batch_dims);
+  const Shape given = call.in(1).shape;
+  if (batch_dims != 0 && (batch_dims != axis || batch_dims > given.rank()))
+    return call.reject("batch_dims is not supported with this axis", fmt::to_string(axis), fmt::to_string(batch_dims));
+  for (size_t i = 0; i < batch_dims; ++i) {
+    if (given[i] != shape[i]) return call.reject("the batch sizes differ");
+  }
+  constexpr int64_t kMaxSlices = 256;
+  if (call.in(1).is_constant && batch_dims == 0 && given.elements() <= kMaxSlices) {
+    CARINA_TRY(const std::vector<int64_t> indices, call.constant(1, "the indices"));
+    CARINA_TRY(const ValueId made, sliced_by(call, indices, axis));
+    return call.set(made);
+  }
+  int64_t before = 1, after = 1;
+  for (size_t i = 0; i < axis; ++i) before *= shape[i];
+  for (size_t i = axis + 1; i < shape.rank(); ++i) after *= shape[i];
+  const int64_t batches = batch_dims == 0 ? 1 : before;
+  const int64_t count = batches == 0 ? 0 : given.elements() / batches;
+  if (count == 0 || before == 0 || after == 0) return call.reject("no elements");
+  const ValueId rows = call.out.reshape(call.value(0), Shape{before, shape[axis], after});
+  const ValueId indices = call.out.tile(call.out.reshape(call.value(1), Shape{batches, count}), Shape{before, count});
+  const DType type = call.out.dtype(rows);
+  return call.set(call.out.emit(TosaOp::GATHER, {rows, indices}, {},
+                                {.dtype = type, .shape = Shape{before, count, after}, .suffix = "gather"}));
+}
+
+// CAST of integers: the stored integers, of which the low bits stay.
+Result<void> cast(Call& call) {
+  constexpr std::array kCast{DType::kInt8, DType::kInt16, DType::kInt32, DType::kBool};
+  CARINA_CHECKED(call.need(1));
+  CARINA_CHECKED(call.need_type(call.in(0), kCast));
+  CARINA_CHECKED(call.need_type(call.result(), kCast));
+  return call.set(call.out.cast(call.value(0), call.result().dtype));
+}
+
+// SELECT(condition, yes, no); the condition of the first version may have the first axis only.
+Result<void> selected(Call& call) {
+  CARINA_CHECKED(call.need(3));
+  constexpr std::array kBool{DType::kBool};
+  CARINA_CHECKED(call.need_type(call.in(0), kBool));
+  for (const size_t i : {1, 2}) {
+    CARINA_CHECKED(call.need_type(call.in(i), kMoved));
+    if (call.in(i).dtype != call.result().dtype) return call.reject("the types differ");
+    CARINA_CHECKED(check_same_quantization(call, call.in(i)));
+  }
+  ValueId condition = call.value(0);
+  const size_t rank = call.result().shape.rank();
+  const bool is_row = call.op().name == "SELECT" && call.in(0).shape.rank() == 1 && rank > 1;
+  if (is_row) {
+    std::vector<int64_t> dims = ones(rank);
+    dims[0] = call.in(0).shape[0];
+    condition = call.out.reshape(condition, Shape(dims));
+  }
+  const ValueId yes = call.out.with_rank(call.value(1), rank), no = call.out.with_rank(call.value(2), rank);
+  condition = call.out.with_rank(condition, rank);
+  const auto values = broadcast(call.out.shape(yes), call.out.shape(no));
+  if (!values || !broadcast(call.out.shape(condition), *values)) return call.reject("the shapes do not fit");
+  return call.set(call.out.select(condition, yes, no));
+}
+
 }  // namespace carina::tflite

@@ -9,4 +9,9 @@ namespace carina::tflite {
 #include "frontend/tflite/to_tosa/rules.def"
 #undef CARINA_TFLITE_RULE
 
+// Those of int16.
+Result<void> logistic_16(Call& call);
+Result<void> hyperbolic_tangent_16(Call& call);
+Result<void> softmax_16(Call& call);
+
 }  // namespace carina::tflite

@@ -110,6 +110,44 @@ Result<void> mean(Call& call) {
   return call.set(made);
 }
 
+namespace {
+
+constexpr std::array kReduced{DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt32, DType::kBool};
+
+// The extreme of the stored integers along axes.
+Result<void> extreme(Call& call, TosaOp op) {
+  CARINA_CHECKED(call.need(2));
+  CARINA_CHECKED(call.need_type(call.in(0), kReduced));
+  const bool is_logic = op == TosaOp::REDUCE_ALL || op == TosaOp::REDUCE_ANY;
+  if (call.in(0).dtype != call.result().dtype || (call.in(0).dtype == DType::kBool) != is_logic)
+    return call.reject("the types do not fit", call.in(0).type_name, call.result().type_name);
+  if (call.in(0).quantization.scales != call.result().quantization.scales ||
+      call.in(0).quantization.zero_points != call.result().quantization.zero_points)
+    return call.reject("input and result have different quantizations");
+  CARINA_TRY(const std::vector<size_t> axes, axes_of(call, 1, call.in(0).shape.rank()));
+  ValueId made = call.value(0);
+  for (const size_t axis : axes) made = call.out.reduce(op, made, axis);
+  return call.set(made);
+}
+
+}  // namespace
+
+Result<void> reduce_max(Call& call) {
+  return extreme(call, TosaOp::REDUCE_MAX);
+}
+
+Result<void> reduce_min(Call& call) {
+  return extreme(call, TosaOp::REDUCE_MIN);
+}
+
+Result<void> reduce_all(Call& call) {
+  return extreme(call, TosaOp::REDUCE_ALL);
+}
+
+Result<void> reduce_any(Call& call) {
+  return extreme(call, TosaOp::REDUCE_ANY);
+}
+
 Result<void> arg_max(Call& call) {
   CARINA_CHECKED(call.need(2));
   CARINA_CHECKED(call.need_type(call.in(0), kOf8Or16));

@@ -142,10 +142,11 @@ ValueId Softmax::scaled(ValueId exponentials, const Reciprocal& by, int bits) {
 
 Result<void> softmax(Call& call) {
   CARINA_CHECKED(call.need(1));
+  if (call.in(0).shape.rank() == 0) return call.reject("a scalar");
+  if (call.in(0).dtype == DType::kInt16) return softmax_16(call);
   CARINA_CHECKED(call.need_quantized(call.in(0), kInputs));
   CARINA_CHECKED(call.need_quantized(call.result(), kResults, Call::ZeroPoint::kAny));
   const Shape shape = call.in(0).shape;
-  if (shape.rank() == 0) return call.reject("a scalar");
   constexpr int64_t kMaxDepth = 4095;  // sums of Q12.19 below 2^31
   if (shape[shape.rank() - 1] > kMaxDepth) return call.reject("the axis is too long", "at most 4095 elements");
   const double scale = static_cast<double>(call.options().beta) * static_cast<double>(Call::scale(call.in(0)));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
 
@@ -54,15 +55,15 @@ float gelu_by_tanh(float x) {
 }
 
 // RELU and its kin as operators of their own: RESCALE and CLAMP.
-Result<void> rectified(Call& call, Activation activation) {
+Result<void> rectified(Call& call, const std::function<Limits(float scale, int64_t zero_point, Limits type)>& limit) {
   CARINA_CHECKED(check_unary(call, kOf8Or16));
   const float factor = Call::scale(call.in(0)) / Call::scale(call.result());
   const Multiplier multiplier = multiplier_of(factor);
   if (multiplier.exponent > 12) return call.reject("the ratio of the scales is too large");
   const DType type = Call::type_of(call.result());
   const IntegerRange range = range_of(type);
-  const Limits limits = limits_of(activation, Call::scale(call.result()), Call::zero_point(call.result()),
-                                  {.min = range.min, .max = range.max});
+  const Limits limits =
+      limit(Call::scale(call.result()), Call::zero_point(call.result()), {.min = range.min, .max = range.max});
   if (limits.min > limits.max) return call.reject("the activation has no value in the result's range");
   if (type == DType::kInt8) {
     const auto in_zp = static_cast<int32_t>(Call::zero_point(call.in(0)));
@@ -82,10 +83,14 @@ Result<void> rectified(Call& call, Activation activation) {
 }  // namespace
 
 Result<void> logistic(Call& call) {
+  CARINA_CHECKED(call.need(1));
+  if (call.in(0).dtype == DType::kInt16) return logistic_16(call);
   return float_table(call, logistic_of);
 }
 
 Result<void> hyperbolic_tangent(Call& call) {
+  CARINA_CHECKED(call.need(1));
+  if (call.in(0).dtype == DType::kInt16) return hyperbolic_tangent_16(call);
   return float_table(call, [](float x) { return std::tanh(x); });
 }
 
@@ -95,6 +100,49 @@ Result<void> elu(Call& call) {
 
 Result<void> gelu(Call& call) {
   return float_table(call, call.options().approximate ? gelu_by_tanh : gelu_of);
+}
+
+namespace {
+
+Result<void> rectified(Call& call, Activation activation) {
+  return rectified(call, [&](float scale, int64_t zero_point, Limits type) {
+    return limits_of(activation, scale, zero_point, type);
+  });
+}
+
+}  // namespace
+
+Result<void> relu_0_to_1(Call& call) {
+  return rectified(call, [](float scale, int64_t zero_point, Limits type) {
+    return Limits{.min = std::max(type.min, zero_point),
+                  .max = std::min(type.max, zero_point + static_cast<int64_t>(std::round(1.0F / scale)))};
+  });
+}
+
+Result<void> exponential(Call& call) {
+  return float_table(call, [](float x) { return std::exp(x); });
+}
+
+// |x| with another scale.
+Result<void> absolute(Call& call) {
+  CARINA_CHECKED(check_unary(call, kOf8Or16));
+  const Multiplier multiplier = multiplier_of(Call::scale(call.in(0)) / Call::scale(call.result()));
+  if (multiplier.exponent > 12) return call.reject("the ratio of the scales is too large");
+  const auto in_zp = static_cast<int32_t>(Call::zero_point(call.in(0)));
+  const int64_t out_zp = Call::zero_point(call.result());
+  if (Call::type_of(call.result()) == DType::kInt8)
+    return call.set(call.looked_up(call.value(0), [&](int64_t x) {
+      return multiply(std::abs(static_cast<int32_t>(x) - in_zp), multiplier) + out_zp;
+    }));
+  const ValueId magnitude = call.out.unary(TosaOp::ABS, call.widened(call.value(0), 0));
+  return call.set(call.rescale(magnitude, {.multipliers = {multiplier}, .to = DType::kInt16}));
+}
+
+// LiteRT negates the stored integers, whatever the quantizations are; -(-128) wraps.
+Result<void> negated(Call& call) {
+  CARINA_CHECKED(call.need(1));
+  CARINA_CHECKED(call.need_type(call.in(0), std::array{DType::kInt8}));
+  return call.set(call.looked_up(call.value(0), [](int64_t x) { return x == -128 ? -128 : -x; }));
 }
 
 Result<void> relu(Call& call) {
