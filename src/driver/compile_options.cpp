@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/io/file.h"
 #include "base/text/nearest.h"
 #include "datasets/random_samples.h"
 #include "datasets/sample_reader.h"
 #include "files/file_kind.h"
+#include "files/tflite_file.h"
 #include "files/tosa_file.h"
 #include "targets/board_list.h"
 #include "vela/vela_flags.h"
@@ -142,6 +144,13 @@ bool is_graph(const CompileRequest& request) {
 }
 
 Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level) {
+  if (!request.quantize.io.empty()) {
+    CARINA_TRY(const Buffer file, request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file));
+    if (files::kind_of(file) == files::FileKind::kTflite) {
+      CARINA_TRY(files::TfliteGraph graph, files::sound_tflite(file, request.model, level));
+      return std::move(graph.module);
+    }
+  }
   return request.file.size() == 0 ? files::read_sound_tosa(request.model, level)
                                   : files::sound_graph(request.file, request.model, level);
 }

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "files/file_kind.h"
+#include "files/sound_module_internal.h"
 #include "frontend/tflite/tflite.h"
 #include "frontend/tosa/flatbuffer.h"
 #include "frontend/tosa/verify/verify.h"
@@ -138,24 +139,20 @@ Result<ir::Module> read_graph_file(const Buffer& file, const std::string& path) 
   return path.ends_with(".vgf") ? vgf::read_vgf(file, path) : tosa::read_tosa(file, path);
 }
 
-namespace {
-
-Result<ir::Module> verified(ir::Module module, const std::string& where, const std::string& level) {
+Result<ir::Module> sound_module(ir::Module module, const std::string& where, const std::string& level) {
   CARINA_TRY(const tosa::VerifyOptions options, options_of({.level = level, .profiles = {}, .extensions = {}}, where));
   CARINA_CHECKED(tosa::verify(module, options));
   return module;
 }
 
-}  // namespace
-
 Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, const std::string& level) {
   CARINA_TRY(ir::Module module, read_graph_file(file, where));
-  return verified(std::move(module), where, level);
+  return sound_module(std::move(module), where, level);
 }
 
 Result<ir::Module> sound_vgf(const vgf::Container& file, const std::string& where) {
   CARINA_TRY(ir::Module module, vgf::read_vgf(file, where));
-  return verified(std::move(module), where, "8K");
+  return sound_module(std::move(module), where, "8K");
 }
 
 Result<ir::Module> sound_graph(const Buffer& file, const std::string& where, const std::string& level) {
@@ -163,7 +160,7 @@ Result<ir::Module> sound_graph(const Buffer& file, const std::string& where, con
   CARINA_TRY(ir::Module module, kind == FileKind::kTflite ? tflite::read_tflite(file, where)
                                 : kind == FileKind::kVgf  ? vgf::read_vgf(file, where)
                                                           : tosa::read_tosa(file, where));
-  return verified(std::move(module), where, level);
+  return sound_module(std::move(module), where, level);
 }
 
 Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level) {

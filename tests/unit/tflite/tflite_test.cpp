@@ -79,7 +79,7 @@ TEST(Tflite, float_model_is_rejected_with_what_to_do) {
   File file = relu_file();
   for (FileTensor& tensor : file.tensors)
     tensor = {.name = tensor.name, .shape = {1, 4}, .type = 0, .scale = {}, .zero_point = {}};
-  EXPECT_THAT(error_of(file), HasSubstr("inference_input_type=tf.int8"));
+  EXPECT_THAT(error_of(file), HasSubstr("--io int8"));
 }
 
 TEST(Tflite, per_channel_zero_points_may_be_one_or_many) {

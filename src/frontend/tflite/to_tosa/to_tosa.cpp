@@ -26,6 +26,10 @@ constexpr auto kRules = std::to_array<Rule>({
 #undef CARINA_TFLITE_RULE
 });
 
+constexpr std::string_view kIntegerBorders =
+    "--io int8 leaves out QUANTIZE and DEQUANTIZE at inputs and outputs; a model that is float inside must be "
+    "quantized "
+    "with LiteRT's converter";
 constexpr std::array kBoundaries{DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt32, DType::kBool};
 
 const Rule* rule_of(const Operator& op) {
@@ -49,9 +53,7 @@ Diagnostic boundary_error(const Builder& b, const Tensor& tensor, std::string_vi
           .what = fmt::format("the type of an {} is not supported", side),
           .expected = "int8, uint8, int16, int32 or bool",
           .got = tensor.type_name,
-          .hint = is_float_type ? "convert the model with integers at its borders: inference_input_type=tf.int8 and "
-                                  "inference_output_type=tf.int8"
-                                : ""};
+          .hint = is_float_type ? std::string(kIntegerBorders) : ""};
 }
 
 void add_inputs(Builder& b, Diagnostics& errors) {
@@ -94,8 +96,7 @@ std::unexpected<Diagnostics> no_rule(const Call& call) {
   if (call.op().name == "ethos-u")
     return call.reject("the file has been compiled for an NPU already", {}, {}, "give the file that Vela was given");
   if (call.op().name == "DEQUANTIZE")
-    return call.reject("floats at the model's borders are not supported", {}, {},
-                       "convert the model with inference_output_type=tf.int8");
+    return call.reject("floats at the model's borders are not supported", {}, {}, std::string(kIntegerBorders));
   return call.reject("the operator is not supported");
 }
 
