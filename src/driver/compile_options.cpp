@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/io/file.h"
 #include "base/text/nearest.h"
 #include "datasets/random_samples.h"
 #include "datasets/sample_reader.h"
 #include "files/file_kind.h"
+#include "files/tflite_file.h"
 #include "files/tosa_file.h"
 #include "targets/board_list.h"
 #include "vela/vela_flags.h"
@@ -138,10 +140,17 @@ Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
 bool is_graph(const CompileRequest& request) {
   if (request.file.size() == 0) return files::is_graph_file(request.model);
   const files::FileKind kind = files::kind_of(request.file);
-  return kind == files::FileKind::kTosa || kind == files::FileKind::kVgf;
+  return kind == files::FileKind::kTosa || kind == files::FileKind::kVgf || kind == files::FileKind::kTflite;
 }
 
 Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level) {
+  if (!request.quantize.io.empty()) {
+    CARINA_TRY(const Buffer file, request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file));
+    if (files::kind_of(file) == files::FileKind::kTflite) {
+      CARINA_TRY(files::TfliteGraph graph, files::sound_tflite(file, request.model, level));
+      return std::move(graph.module);
+    }
+  }
   return request.file.size() == 0 ? files::read_sound_tosa(request.model, level)
                                   : files::sound_graph(request.file, request.model, level);
 }

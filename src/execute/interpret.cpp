@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/io/file.h"
@@ -14,6 +15,8 @@
 #include "datasets/samples.h"
 #include "execute/run_progress_internal.h"
 #include "files/command_files.h"
+#include "files/file_kind.h"
+#include "files/tflite_file.h"
 #include "files/tosa_file.h"
 #include "interpret/interpreter.h"
 #include "tensor/npy.h"
@@ -125,10 +128,44 @@ Result<size_t> budget_without_inputs(size_t budget, const ir::Graph& graph, cons
 
 }  // namespace
 
+namespace {
+
+// A graph with the types that its file declares at its ends. Only LiteRT files declare others than the graph has.
+struct Loaded {
+  ir::Module module;
+  std::optional<tflite::Borders> borders;
+
+  [[nodiscard]] std::vector<datasets::InputType> input_types() const {
+    std::vector<datasets::InputType> types = datasets::input_types(module.main());
+    for (size_t i = 0; borders && i < types.size(); ++i) types[i].dtype = borders->inputs[i].declared;
+    return types;
+  }
+  [[nodiscard]] datasets::Sample stored(datasets::Sample sample) const {
+    for (size_t i = 0; borders && i < sample.size(); ++i) sample[i] = tflite::to_stored(sample[i], borders->inputs[i]);
+    return sample;
+  }
+  [[nodiscard]] Tensor declared(const Tensor& output, size_t i) const {
+    return borders ? tflite::to_declared(output, borders->outputs[i]) : output;
+  }
+};
+
+Result<Loaded> load(const InterpretRequest& request) {
+  CARINA_TRY(const Buffer file, request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file));
+  if (files::kind_of(file) == files::FileKind::kTflite) {
+    CARINA_TRY(files::TfliteGraph graph, files::sound_tflite(file, request.model, request.level));
+    return Loaded{.module = std::move(graph.module), .borders = std::move(graph.borders)};
+  }
+  CARINA_TRY(ir::Module module, request.file.size() == 0
+                                    ? files::read_sound_tosa(request.model, request.level)
+                                    : files::sound_graph(request.file, request.model, request.level));
+  return Loaded{.module = std::move(module), .borders = std::nullopt};
+}
+
+}  // namespace
+
 Result<Interpreted> interpret(const InterpretRequest& request, const Log& log) {
-  CARINA_TRY(const ir::Module module, request.file.size() == 0
-                                          ? files::read_sound_tosa(request.model, request.level)
-                                          : files::sound_graph(request.file, request.model, request.level));
+  CARINA_TRY(const Loaded loaded, load(request));
+  const ir::Module& module = loaded.module;
   Dump dump(request.dump_folder, module.main());
   interpret::Options options{.threads = request.threads, .between_nodes = run_progress(log), .where = request.model};
   CARINA_TRY(options.memory_budget_bytes,
@@ -142,13 +179,14 @@ Result<Interpreted> interpret(const InterpretRequest& request, const Log& log) {
     };
   }
   CARINA_TRY(interpret::Interpreter interpreter, interpret::Interpreter::create(module, options));
-  const std::vector<datasets::InputType> inputs = datasets::input_types(module.main());
-  CARINA_TRY(const datasets::Sample sample, sample_for(request, inputs));
+  const std::vector<datasets::InputType> inputs = loaded.input_types();
+  CARINA_TRY(datasets::Sample given, sample_for(request, inputs));
+  const datasets::Sample sample = loaded.stored(std::move(given));
   CARINA_TRY(const std::vector<Tensor> outputs, interpreter.run(sample));
   CARINA_CHECKED(dump.status());
   std::vector<datasets::NamedTensor> named;
   for (size_t i = 0; i < outputs.size(); ++i)
-    named.push_back({.name = module.main()[module.main().outputs[i]].name, .tensor = outputs[i]});
+    named.push_back({.name = module.main()[module.main().outputs[i]].name, .tensor = loaded.declared(outputs[i], i)});
   results::InterpretReport report{.model = request.model,
                                   .outputs = {},
                                   .planned_bytes = static_cast<int64_t>(interpreter.planned_bytes()),

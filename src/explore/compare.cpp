@@ -153,7 +153,7 @@ Result<Side> compile_and_time(const std::string& path, const CompareRequest& req
 Result<Side> side_of(const std::string& path, const CompareRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file,
              files::open_file(path, {files::FileKind::kPte, files::FileKind::kVelaRaw, files::FileKind::kTosa,
-                                     files::FileKind::kVgf, files::FileKind::kPt2}));
+                                     files::FileKind::kVgf, files::FileKind::kTflite, files::FileKind::kPt2}));
   switch (files::kind_of(file)) {
     case files::FileKind::kPte:
       return time_program(file, path, request, log);

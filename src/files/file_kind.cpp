@@ -44,7 +44,8 @@ constexpr std::array kRows{
         "carina interpret, compile, tosa and inspect take it under a name that ends in .tosa"},
     Row{FileKind::kVgf, "a VGF file",
         "carina interpret, tosa, inspect and disasm take it under a name that ends in .vgf"},
-    Row{FileKind::kTflite, "a TensorFlow Lite model", "Carina takes PyTorch models: torch.export.save, or TOSA"},
+    Row{FileKind::kTflite, "a LiteRT (TensorFlow Lite) model",
+        "carina compile, explain, run, interpret, tosa and inspect take it under a name that ends in .tflite"},
     Row{FileKind::kOnnx, "an ONNX model",
         "Carina takes PyTorch models: convert it to an nn.Module (onnx2torch does), then torch.export.export and "
         "torch.export.save"},

@@ -7,6 +7,8 @@
 #include <cctype>
 
 #include "files/file_kind.h"
+#include "files/sound_module_internal.h"
+#include "frontend/tflite/tflite.h"
 #include "frontend/tosa/flatbuffer.h"
 #include "frontend/tosa/verify/verify.h"
 #include "frontend/vgf/vgf.h"
@@ -129,50 +131,49 @@ results::RuleViolation row_of(const tosa::Violation& violation) {
 }  // namespace
 
 bool is_graph_file(const std::string& path) {
-  return path.ends_with(".tosa") || path.ends_with(".vgf");
+  return path.ends_with(".tosa") || path.ends_with(".vgf") || path.ends_with(".tflite");
 }
 
 Result<ir::Module> read_graph_file(const Buffer& file, const std::string& path) {
+  if (path.ends_with(".tflite")) return tflite::read_tflite(file, path);
   return path.ends_with(".vgf") ? vgf::read_vgf(file, path) : tosa::read_tosa(file, path);
 }
 
-namespace {
-
-Result<ir::Module> verified(ir::Module module, const std::string& where, const std::string& level) {
+Result<ir::Module> sound_module(ir::Module module, const std::string& where, const std::string& level) {
   CARINA_TRY(const tosa::VerifyOptions options, options_of({.level = level, .profiles = {}, .extensions = {}}, where));
   CARINA_CHECKED(tosa::verify(module, options));
   return module;
 }
 
-}  // namespace
-
 Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, const std::string& level) {
   CARINA_TRY(ir::Module module, read_graph_file(file, where));
-  return verified(std::move(module), where, level);
+  return sound_module(std::move(module), where, level);
 }
 
 Result<ir::Module> sound_vgf(const vgf::Container& file, const std::string& where) {
   CARINA_TRY(ir::Module module, vgf::read_vgf(file, where));
-  return verified(std::move(module), where, "8K");
+  return sound_module(std::move(module), where, "8K");
 }
 
 Result<ir::Module> sound_graph(const Buffer& file, const std::string& where, const std::string& level) {
-  CARINA_TRY(ir::Module module,
-             kind_of(file) == FileKind::kVgf ? vgf::read_vgf(file, where) : tosa::read_tosa(file, where));
-  return verified(std::move(module), where, level);
+  const FileKind kind = kind_of(file);
+  CARINA_TRY(ir::Module module, kind == FileKind::kTflite ? tflite::read_tflite(file, where)
+                                : kind == FileKind::kVgf  ? vgf::read_vgf(file, where)
+                                                          : tosa::read_tosa(file, where));
+  return sound_module(std::move(module), where, level);
 }
 
 Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level) {
-  CARINA_TRY(const Buffer file, open_file(path, {FileKind::kTosa, FileKind::kVgf}));
+  CARINA_TRY(const Buffer file, open_file(path, {FileKind::kTosa, FileKind::kVgf, FileKind::kTflite}));
   return sound_tosa(file, path, level);
 }
 
 Result<results::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits) {
   CARINA_TRY(tosa::VerifyOptions options, options_of(limits, path));
   options.max_messages = kMaxViolations;
-  CARINA_TRY(const Buffer file, open_file(path, {FileKind::kTosa, FileKind::kVgf}));
+  CARINA_TRY(const Buffer file, open_file(path, {FileKind::kTosa, FileKind::kVgf, FileKind::kTflite}));
   CARINA_TRY(const std::string version,
-             path.ends_with(".vgf") ? Result<std::string>("1.0.0") : tosa::version_of(file, path));
+             path.ends_with(".tosa") ? tosa::version_of(file, path) : Result<std::string>("1.0.0"));
   CARINA_TRY(const ir::Module module, read_graph_file(file, path));
   results::VerifyReport report{.file = path,
                                .version = version,

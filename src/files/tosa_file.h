@@ -20,13 +20,13 @@ struct TosaLimits {
   std::vector<std::string> extensions;  // "INT16" ...; only "none": no extension; empty: all
 };
 
-// Returns whether a file holds a TOSA graph, by its name's extension: .tosa, .vgf.
+// Returns whether a file holds a TOSA graph or becomes one as it is read, by its name's extension: .tosa, .vgf, .tflite.
 bool is_graph_file(const std::string& path);
 
 // Reads the TOSA graph of such a file without verifying it. Errors: the readers'.
 Result<ir::Module> read_graph_file(const Buffer& file, const std::string& path);
 
-// Reads a .tosa or .vgf and verifies it with every profile and extension at this level. All commands read graphs
+// Reads a .tosa, .vgf or .tflite and verifies it with every profile and extension at this level. All commands read graphs
 // through this function, so later stages may rely on valid graphs. Errors: the reader's; every violated rule.
 Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level);
 inline Result<ir::Module> read_sound_tosa(const std::string& path) {
@@ -39,7 +39,7 @@ Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, cons
 // Returns the verified graph of a VGF file whose tables have been read, at level 8K.
 Result<ir::Module> sound_vgf(const vgf::Container& file, const std::string& where);
 
-// Like sound_tosa(), for a TOSA or VGF file in memory. Another kind of file is an error of the TOSA reader.
+// Like sound_tosa(), for a TOSA, VGF or LiteRT file in memory. Another kind of file is an error of the TOSA reader.
 Result<ir::Module> sound_graph(const Buffer& file, const std::string& where, const std::string& level);
 
 // Returns the verifier's findings on a file. Errors: a file that cannot be read; unknown names (usage).

@@ -21,6 +21,7 @@
 #include "frontend/pt2/reader.h"
 #include "frontend/tosa/flatbuffer.h"
 #include "frontend/vgf/vgf.h"
+#include "inspect/list_tflite_internal.h"
 #include "inspect/program_signature.h"
 #include "inspect/vgf_file_internal.h"
 #include "ir/text.h"
@@ -293,9 +294,10 @@ Result<Listing> list_array(const Buffer& file, const std::string& path) {
 // The kind of a file whose first bytes are unknown. It is chosen by the file's name, and the reader of that kind
 // reports the error.
 files::FileKind kind_by_name(const std::string& path) {
-  constexpr std::array<std::pair<std::string_view, files::FileKind>, 6> kEndings{{{".pt2", files::FileKind::kPt2},
+  constexpr std::array<std::pair<std::string_view, files::FileKind>, 7> kEndings{{{".pt2", files::FileKind::kPt2},
                                                                                   {".vgf", files::FileKind::kVgf},
                                                                                   {".tosa", files::FileKind::kTosa},
+                                                                                  {".tflite", files::FileKind::kTflite},
                                                                                   {".pte", files::FileKind::kPte},
                                                                                   {".npz", files::FileKind::kNpz},
                                                                                   {".npy", files::FileKind::kNpy}}};
@@ -322,11 +324,12 @@ Result<Listing> list_file(const std::string& path, const Log& log) {
     return list_graphs(module);
   }
   if (kind == files::FileKind::kVgf) return list_vgf(file, path);
+  if (kind == files::FileKind::kTflite) return list_tflite(file, path);
   if (kind == files::FileKind::kPte) return list_program(file, path);
   if (kind == files::FileKind::kBundledProgram) return list_bundle(file, path);
   if (kind == files::FileKind::kNpz || kind == files::FileKind::kVelaRaw) return list_arrays(file, path);
   if (kind == files::FileKind::kNpy) return list_array(file, path);
-  return files::wrong_kind(path, kind, "a .pt2, .tosa, .vgf, .pte, .bpte, .npz or .npy");
+  return files::wrong_kind(path, kind, "a .pt2, .tosa, .vgf, .tflite, .pte, .bpte, .npz or .npy");
 }
 
 // The value of a field: a number if its text is one. No name of an enumeration is a number.

@@ -23,7 +23,7 @@ Result<std::string> interpret(const execute::InterpretRequest& request, const Co
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static execute::InterpretRequest request;
   request.images.decoder = datasets::decode_image;
-  app.add_option("model", request.model, "A .tosa or .vgf file")->required()->transform(input_path());
+  app.add_option("model", request.model, "A .tosa, .vgf or .tflite file")->required()->transform(input_path());
   app.add_option("-i,--input", request.inputs, "An .npy for each input, in order; default: zeros")
       ->allow_extra_args(false)
       ->transform(input_path());
@@ -50,7 +50,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }  // namespace interpret_command
 
 const Command kInterpret{.name = "interpret",
-                         .summary = "Evaluate a TOSA file, integers exactly as the specification says",
+                         .summary = "Evaluate a TOSA or LiteRT file, integers exactly as the specification says",
                          .examples = "  carina interpret model.tosa -i input.npy -o outputs",
                          .add_options = interpret_command::add_options};
 

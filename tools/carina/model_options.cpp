@@ -142,7 +142,7 @@ void add_options_of(CLI::App& app, std::initializer_list<OptionGroup> groups, dr
 }
 
 void add_model_options(CLI::App& app, driver::CompileRequest& request) {
-  app.add_option("-m,--model_name,model", request.model, "A .pt2 of torch.export.save, or a .tosa")
+  app.add_option("-m,--model_name,model", request.model, "A .pt2 of torch.export.save, a .tosa or a .tflite")
       ->group(section::kMain)
       ->required()
       ->transform(input_path());

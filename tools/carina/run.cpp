@@ -128,7 +128,8 @@ void add_pool_options(CLI::App& app, evaluate::MemoryPools& pools) {
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static execute::RunRequest request;
-  app.add_option("program", request.program, "A .pte, or a .bpte whose test cases are run and compared")
+  app.add_option("program", request.program,
+                 "A .pte, a .bpte whose test cases are run and compared, or a .tflite, which is interpreted")
       ->required()
       ->transform(input_path());
   app.add_option(

@@ -21,9 +21,10 @@ namespace {
 
 using files::FileKind;
 
-constexpr std::array<std::pair<FileKind, std::string_view>, 10> kEndings{{{FileKind::kPt2, ".pt2"},
+constexpr std::array<std::pair<FileKind, std::string_view>, 11> kEndings{{{FileKind::kPt2, ".pt2"},
                                                                           {FileKind::kTosa, ".tosa"},
                                                                           {FileKind::kVgf, ".vgf"},
+                                                                          {FileKind::kTflite, ".tflite"},
                                                                           {FileKind::kPte, ".pte"},
                                                                           {FileKind::kBundledProgram, ".bpte"},
                                                                           {FileKind::kVelaRaw, ".npz"},

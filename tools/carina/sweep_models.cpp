@@ -170,7 +170,8 @@ Result<ModelSweep> model_of(const CLI::App& app, const SweepOptions& options, co
 }
 
 std::string short_name(const std::string& model) {
-  std::string name = fs::path(model).extension() == ".pt2" || fs::path(model).extension() == ".tosa"
+  std::string name = fs::path(model).extension() == ".pt2" || fs::path(model).extension() == ".tosa" ||
+                             fs::path(model).extension() == ".tflite"
                          ? fs::path(model).stem().string()
                          : model;
   std::ranges::replace(name, '/', '-');

@@ -74,7 +74,8 @@ void add_sharing_options(CLI::App& app, SweepOptions& options) {
 }  // namespace
 
 void add_sweep_options(CLI::App& app, SweepOptions& options) {
-  app.add_option("-m,--model_name,model", options.models, "One or more models: a .pt2 of torch.export.save, or a .tosa")
+  app.add_option("-m,--model_name,model", options.models,
+                 "One or more models: a .pt2 of torch.export.save, a .tosa or a .tflite")
       ->check(path());
   app.add_option(
          "--models", options.list,

@@ -93,7 +93,7 @@ Diagnostic first_error(const CLI::App& app, const CLI::ParseError& error) {
   if (const CLI::Option* model = command.get_option_no_throw("--model_name"); model != nullptr && model->empty())
     return {.where = full_name(command),
             .what = "the model is missing",
-            .expected = "a .pt2 of torch.export.save, or a .tosa",
+            .expected = "a .pt2 of torch.export.save, a .tosa or a .tflite",
             .hint = fmt::format("{} MODEL ...", full_name(command))};
   return {.where = full_name(command),
           .what = error.what(),

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "carina/buffer.h"
+#include "carina/result.h"
+#include "frontend/tflite/borders.h"
+#include "ir/graph.h"
+
+namespace carina::files {
+
+// A LiteRT file as a verified TOSA graph of integers, and what its inputs and outputs are in the file.
+struct TfliteGraph {
+  ir::Module module;
+  tflite::Borders borders;
+};
+
+// Reads a LiteRT file without its QUANTIZE and DEQUANTIZE at float inputs and outputs. Errors: those of sound_graph().
+Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level);
+
+}  // namespace carina::files

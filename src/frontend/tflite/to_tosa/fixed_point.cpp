@@ -1,0 +1,101 @@
+#include "frontend/tflite/to_tosa/fixed_point_internal.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace carina::tflite {
+
+Multiplier multiplier_of(double real) {
+  if (real == 0) return {};
+  Multiplier out;
+  const double mantissa = std::frexp(real, &out.exponent);
+  auto fixed = static_cast<int64_t>(std::round(mantissa * static_cast<double>(int64_t{1} << 31)));
+  if (fixed == int64_t{1} << 31) {
+    fixed /= 2;
+    ++out.exponent;
+  }
+  if (out.exponent < -31) return {};
+  out.multiplier = static_cast<int32_t>(fixed);
+  return out;
+}
+
+int32_t doubling_high_multiply(int32_t a, int32_t b) {
+  constexpr int32_t kMin = std::numeric_limits<int32_t>::min();
+  if (a == kMin && b == kMin) return std::numeric_limits<int32_t>::max();
+  return static_cast<int32_t>((int64_t{a} * b + (int64_t{1} << 30)) >> 31);
+}
+
+int32_t rounding_divide(int32_t value, int exponent) {
+  if (exponent == 0) return value;
+  const int64_t half = int64_t{1} << (exponent - 1);
+  return static_cast<int32_t>((int64_t{value} + half - (value < 0 ? 1 : 0)) >> exponent);
+}
+
+int32_t multiply(int32_t value, const Multiplier& by) {
+  const int left = std::max(by.exponent, 0), right = std::max(-by.exponent, 0);
+  const auto shifted = static_cast<int32_t>(static_cast<uint32_t>(value) << left);
+  return rounding_divide(doubling_high_multiply(shifted, by.multiplier), right);
+}
+
+namespace {
+
+int32_t shift_left_saturating(int32_t value, int amount) {
+  return static_cast<int32_t>(std::clamp<int64_t>(int64_t{value} * (int64_t{1} << amount),
+                                                  std::numeric_limits<int32_t>::min(),
+                                                  std::numeric_limits<int32_t>::max()));
+}
+
+// exp(x) in Q0.31 for x in [-1/4, 0) in Q0.31: a Taylor polynomial around -1/8.
+int32_t exp_near_zero(int32_t x) {
+  constexpr int32_t kExpOfMinusEighth = 1895147668, kThird = 715827883;
+  const int32_t t = x + (1 << 28);
+  const int32_t t2 = doubling_high_multiply(t, t);
+  const int32_t t3 = doubling_high_multiply(t2, t);
+  const int32_t t4 = doubling_high_multiply(t2, t2);
+  const int32_t terms = rounding_divide(doubling_high_multiply(rounding_divide(t4, 2) + t3, kThird) + t2, 1);
+  return kExpOfMinusEighth + doubling_high_multiply(kExpOfMinusEighth, t + terms);
+}
+
+// exp(-2^log2) in Q0.31.
+struct Factor {
+  int log2;
+  int32_t exp;
+};
+constexpr auto kFactors = std::to_array<Factor>(
+    {{-2, 1672461947}, {-1, 1302514674}, {0, 790015084}, {1, 290630308}, {2, 39332535}, {3, 720401}, {4, 242}});
+
+}  // namespace
+
+int32_t exp_of_negative(int32_t x) {
+  constexpr int kFractionBits = 26, kIntegerBits = 5;
+  if (x == 0) return std::numeric_limits<int32_t>::max();
+  constexpr int32_t kQuarter = 1 << (kFractionBits - 2);
+  const int32_t in_quarter = (x & (kQuarter - 1)) - kQuarter;
+  int32_t result = exp_near_zero(shift_left_saturating(in_quarter, kIntegerBits));
+  const int32_t rest = in_quarter - x;
+  for (const Factor& factor : kFactors) {
+    if ((rest >> (kFractionBits + factor.log2) & 1) != 0) result = doubling_high_multiply(result, factor.exp);
+  }
+  return result;
+}
+
+Limits limits_of(Activation activation, float scale, int64_t zero_point, Limits type) {
+  const auto integer = [&](float real) { return zero_point + static_cast<int64_t>(std::round(real / scale)); };
+  switch (activation) {
+    case Activation::kRelu:
+      return {std::max(type.min, integer(0)), type.max};
+    case Activation::kReluN1To1:
+      return {std::max(type.min, integer(-1)), std::min(type.max, integer(1))};
+    case Activation::kRelu6:
+      return {std::max(type.min, integer(0)), std::min(type.max, integer(6))};
+    case Activation::kNone:
+    case Activation::kTanh:
+    case Activation::kSignBit:
+      return type;
+  }
+  return type;
+}
+
+}  // namespace carina::tflite

@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "frontend/tflite/to_tosa/ops_internal.h"
+
+// LOGISTIC, TANH and SOFTMAX of int16.
+//
+// LOGISTIC and TANH interpolate in one table of sigmoid(k / 24), k in 0 .. 255, with the sign taken out: tanh(x) is
+// 2 sigmoid(2x) - 1. TOSA's own table of 513 entries has other steps. So the index and the rest are computed, and two
+// tables give the entry and the distance to the next one:
+//   v = x in units of 1 / (3 * 4096), |v| = index * 512 + rest, sum = entry * 512 + rest * distance
+// SOFTMAX looks up exp of the differences to the largest element and 1 / (1 + x) of the sum's fraction in TOSA's tables.
+namespace carina::tflite {
+
+namespace {
+
+using ir::ValueId;
+
+constexpr std::array kInt16{DType::kInt16};
+constexpr size_t kSteps = 256;
+
+// sigmoid(k / 24) in units of 2^-16, moved by half of the error that interpolation has between k and k + 1. These are
+// the numbers of LiteRT's table, whose last one is 1.
+int64_t sigmoid_entry(int k) {
+  if (k >= static_cast<int>(kSteps) - 1) return 65535;
+  const auto value = [](double x) { return 65536.0 / (1.0 + std::exp(-x / 24.0)); };
+  const double bend = value(k + 0.5) - (value(k) + value(k + 1)) / 2;
+  return static_cast<int64_t>(std::floor(value(k) + bend / 2 + 0.5));
+}
+
+// Writes int32 arithmetic.
+class Writer {
+ public:
+  Writer(Call& call, size_t rank) : call_(call), out_(call.out), rank_(rank) {}
+
+  ValueId number(int64_t value) { return out_.splat(DType::kInt32, static_cast<double>(value), rank_); }
+  ValueId binary(TosaOp op, ValueId a, ValueId b) { return out_.binary(op, a, b); }
+  // value / 2^by, rounded half up.
+  ValueId shifted_right(ValueId value, ValueId by) {
+    const auto shape = broadcast(out_.shape(value), out_.shape(by));
+    return out_.emit(TosaOp::ARITHMETIC_RIGHT_SHIFT, {value, by}, {{"round", true}},
+                     {.dtype = DType::kInt32, .shape = *shape, .suffix = "shifted"});
+  }
+  // a * b / 2^shift, rounded half up.
+  ValueId product(ValueId a, ValueId b, int shift) {
+    const auto shape = broadcast(out_.shape(a), out_.shape(b));
+    const ValueId by = out_.integer(DType::kInt8, shift);
+    return out_.emit(TosaOp::MUL, {a, b, by}, {}, {.dtype = DType::kInt32, .shape = *shape, .suffix = "product"});
+  }
+  // Interpolates between 513 entries for an int16 value.
+  ValueId looked_up(ValueId index, const std::vector<int64_t>& entries) {
+    const ValueId table = out_.integers(DType::kInt16, entries);
+    const ValueId fine = out_.emit(TosaOp::TABLE, {index, table}, {},
+                                   {.dtype = DType::kInt32, .shape = out_.shape(index), .suffix = "table"});
+    return call_.rescale(
+        fine,
+        {.multipliers = {{.multiplier = 1 << 30, .exponent = -6}}, .to = DType::kInt16, .rounding = ir::kSingleRound});
+  }
+
+ private:
+  Call& call_;
+  ir::Emitter& out_;
+  size_t rank_;
+};
+
+// How the two functions use the table.
+struct Interpolation {
+  int rest_bits;   // of |v| below the index
+  int64_t last;    // the entry behind which the function stays
+  int64_t offset;  // added to the result's sum
+  int drop_bits;   // from the sum to the result
+};
+
+Result<void> interpolated(Call& call, const Interpolation& shape) {
+  CARINA_CHECKED(call.need(1));
+  CARINA_CHECKED(call.need_quantized(call.in(0), kInt16));
+  CARINA_CHECKED(call.need_quantized(call.result(), kInt16));
+  if (Call::scale(call.result()) != 1.0F / 32768) return call.reject("the result's scale is not 1/32768");
+  // The input in units of 1 / (3 * 4096): multiplied, and shifted to the right with rounding.
+  double factor = static_cast<double>(Call::scale(call.in(0))) * 4096.0 * 3.0;
+  int shift = 0;
+  int exponent = 0;
+  const bool is_power = std::frexp(Call::scale(call.in(0)), &exponent) == 0.5F;
+  const int left = 12 + exponent - 1;
+  const bool is_direct = is_power && (left == 0 || (left == 1 && shape.rest_bits == 8));
+  if (is_direct) {
+    factor = 3 << left;
+  } else {
+    while (factor <= 32767.0 / 2.0 && shift <= 30) {
+      ++shift;
+      factor *= 2;
+    }
+  }
+  if (factor > 65535) return call.reject("the input's scale is too large");
+  const ValueId input = call.value(0);
+  Writer w(call, call.out.shape(input).rank());
+  const ValueId v = w.product(call.widened(input, 0), w.number(static_cast<int64_t>(factor)), shift);
+  const ValueId largest = w.number(int64_t{kSteps - 1} << shape.rest_bits);
+  const ValueId magnitude = w.binary(TosaOp::MINIMUM, call.out.unary(TosaOp::ABS, v), largest);
+  // Entries of TOSA's tables are 128 steps apart, and the first belongs to -32768.
+  std::vector<int64_t> entries(513), distances(513);
+  for (size_t k = 0; k < entries.size(); ++k) {
+    const int at = static_cast<int>(std::min(k, kSteps - 1));
+    entries[k] = (at == kSteps - 1 ? shape.last : sigmoid_entry(at)) - 32768;
+    distances[k] = at == kSteps - 1 ? 0 : sigmoid_entry(at + 1) - sigmoid_entry(at);
+  }
+  // Rounded down: half a step less than the middle.
+  const int64_t half = int64_t{1} << (shape.rest_bits - 1);
+  const ValueId whole = w.shifted_right(w.binary(TosaOp::SUB, magnitude, w.number(half)), w.number(shape.rest_bits));
+  const ValueId rest =
+      w.binary(TosaOp::SUB, magnitude, w.binary(TosaOp::MUL, whole, w.number(int64_t{1} << shape.rest_bits)));
+  const ValueId index = call.rescale(w.binary(TosaOp::SUB, whole, w.number(kSteps)),
+                                     {.multipliers = {{.multiplier = 1 << 30, .exponent = 8}}, .to = DType::kInt16});
+  const ValueId entry = call.widened(w.looked_up(index, entries), 0);  // less 32768, which is the centre
+  const ValueId distance = call.widened(w.looked_up(index, distances), 0);
+  const ValueId above = w.binary(TosaOp::ADD, w.binary(TosaOp::MUL, entry, w.number(int64_t{1} << shape.rest_bits)),
+                                 w.binary(TosaOp::MUL, rest, distance));
+  // 0, or -1 below zero; the sum changes its sign there, and halves are rounded down.
+  const ValueId below = w.binary(TosaOp::MAXIMUM, w.binary(TosaOp::MINIMUM, v, w.number(0)), w.number(-1));
+  const ValueId sign = w.binary(TosaOp::ADD, w.binary(TosaOp::ADD, below, below), w.number(1));
+  const ValueId total =
+      w.binary(TosaOp::ADD, w.binary(TosaOp::ADD, w.binary(TosaOp::MUL, above, sign), below), w.number(shape.offset));
+  return call.set(call.narrowed(w.shifted_right(total, w.number(shape.drop_bits)), DType::kInt16, 0));
+}
+
+// 513 entries of a function over [low, high], as LiteRT makes them: each moved by half of the interpolation's error.
+std::vector<int64_t> entries_of(double (*function)(double), double low, double high) {
+  constexpr int kCount = 512;
+  const double step = (high - low) / kCount;
+  std::vector<int64_t> out;
+  const auto stored = [](double value) { return static_cast<int64_t>(std::clamp(value, -32768.0, 32767.0)); };
+  for (int i = 0; i < kCount; ++i) {
+    const double at = function(low + i * step) * 32768.0, next = function(low + (i + 1) * step) * 32768.0;
+    const double middle = std::round(function(low + i * step + step / 2) * 32768.0);
+    const double error = std::round((next + std::round(at)) / 2) - middle;
+    out.push_back(stored(std::round(at) - std::round(error / 2)));
+  }
+  out.push_back(stored(std::round(function(high) * 32768.0)));
+  return out;
+}
+
+}  // namespace
+
+Result<void> logistic_16(Call& call) {
+  return interpolated(call, {.rest_bits = 9, .last = 0x7fff * 2, .offset = 1 << 24, .drop_bits = 10});
+}
+
+Result<void> hyperbolic_tangent_16(Call& call) {
+  return interpolated(call, {.rest_bits = 8, .last = 0xffff, .offset = 0, .drop_bits = 8});
+}
+
+Result<void> softmax_16(Call& call) {
+  CARINA_CHECKED(call.need_quantized(call.in(0), kInt16));
+  CARINA_CHECKED(call.need_quantized(call.result(), kInt16));
+  const Shape shape = call.in(0).shape;
+  const size_t axis = shape.rank() - 1;
+  constexpr int64_t kMaxDepth = 32767;  // sums of 15 bits below 2^30
+  if (shape[axis] > kMaxDepth) return call.reject("the axis is too long", "at most 32767 elements");
+  const double factor = static_cast<double>(Call::scale(call.in(0)) * call.options().beta) / (10.0 / 65535.0);
+  const Multiplier multiplier = multiplier_of(factor);
+  if (!(factor > 0) || multiplier.exponent > 12) return call.reject("beta is not positive, or too large");
+  const ValueId input = call.value(0);
+  Writer w(call, shape.rank());
+  const ValueId wide = call.widened(input, 0);
+  const ValueId largest = call.out.reduce(TosaOp::REDUCE_MAX, wide, axis);
+  // Differences of 10 and more have the smallest exponential.
+  const ValueId difference =
+      call.rescale(w.binary(TosaOp::SUB, wide, largest), {.multipliers = {multiplier}, .to = DType::kInt32});
+  const ValueId index =
+      call.narrowed(w.binary(TosaOp::MAXIMUM, w.binary(TosaOp::ADD, difference, w.number(32767)), w.number(-32768)),
+                    DType::kInt16, 0);
+  const double range = 65535.0;
+  const double exp_scale = 10.0 / range, one_scale = 1.0 / range;
+  const std::vector<int64_t> exp_entries = entries_of([](double x) { return std::exp(x); }, exp_scale * -65535, 0.0);
+  const std::vector<int64_t> reciprocals = entries_of([](double x) { return 1.0 / (1.0 + x); }, 0.0, one_scale * 65535);
+  const ValueId exponentials = call.widened(w.looked_up(index, exp_entries), 0);
+  const ValueId sum = call.out.reduce(TosaOp::REDUCE_SUM, exponentials, axis);
+  const ValueId zeros = call.out.unary(TosaOp::CLZ, sum);
+  // The sum as a number in [1, 2) of 16 bits; its fraction is the table's index.
+  const ValueId aligned = w.binary(TosaOp::LOGICAL_LEFT_SHIFT, sum, w.binary(TosaOp::SUB, zeros, w.number(1)));
+  const ValueId fraction =
+      w.binary(TosaOp::SUB, w.shifted_right(aligned, w.number(14)), w.number((1 << 15) + (1 << 16)));
+  const ValueId reciprocal = call.widened(w.looked_up(call.narrowed(fraction, DType::kInt16, 0), reciprocals), 0);
+  const ValueId scaled =
+      w.shifted_right(w.binary(TosaOp::MUL, exponentials, reciprocal), w.binary(TosaOp::SUB, w.number(31), zeros));
+  return call.set(call.narrowed(w.binary(TosaOp::MAXIMUM, scaled, w.number(0)), DType::kInt16, 0));
+}
+
+}  // namespace carina::tflite

@@ -1,0 +1,170 @@
+#include <array>
+#include <bit>
+
+#include "frontend/tflite/to_tosa/ops_internal.h"
+#include "frontend/tflite/to_tosa/window_internal.h"
+
+// AVERAGE_POOL_2D, MAX_POOL_2D, MEAN and ARG_MAX.
+namespace carina::tflite {
+
+namespace {
+
+using ir::ValueId;
+
+Result<void> check_pool(const Call& call) {
+  CARINA_CHECKED(call.need(1));
+  CARINA_CHECKED(call.need_quantized(call.in(0), kOf8Or16));
+  CARINA_CHECKED(call.need_quantized(call.result(), kOf8Or16));
+  if (call.in(0).shape.rank() != 4) return call.reject("the input's rank is not 4", {}, to_string(call.in(0).shape));
+  if (call.in(0).dtype != call.result().dtype)
+    return call.reject("input and result have different types", call.in(0).type_name, call.result().type_name);
+  if (Call::scale(call.in(0)) != Call::scale(call.result()) ||
+      Call::zero_point(call.in(0)) != Call::zero_point(call.result()))
+    return call.reject("input and result have different quantizations");
+  return {};
+}
+
+Result<void> pooled(Call& call, TosaOp op) {
+  CARINA_CHECKED(check_pool(call));
+  const Options& o = call.options();
+  const Shape shape = call.in(0).shape;
+  CARINA_TRY(const Coverage rows,
+             coverage_of(call, o.padding, {.size = shape[1], .kernel = o.filter_h, .stride = o.stride_h}));
+  CARINA_TRY(const Coverage columns,
+             coverage_of(call, o.padding, {.size = shape[2], .kernel = o.filter_w, .stride = o.stride_w}));
+  const ValueId input = used_part(call, call.value(0), rows, columns);
+  const DType type = call.out.dtype(input);
+  std::vector<ValueId> inputs{input};
+  ir::Attributes attributes{{"kernel", std::vector<int64_t>{o.filter_h, o.filter_w}},
+                            {"stride", std::vector<int64_t>{o.stride_h, o.stride_w}},
+                            {"pad", std::vector<int64_t>{rows.before, rows.after, columns.before, columns.after}}};
+  if (op == TosaOp::AVG_POOL2D) {
+    // LiteRT rounds sums of the stored integers half away from zero. TOSA's reciprocal is a little too large, so its
+    // rounding half up does the same for sums without zero point. uint8 sums are not negative: 128 less is the zero
+    // point of the graph.
+    const int64_t zero = call.in(0).dtype == DType::kUInt8 ? -128 : 0;
+    inputs.push_back(call.out.integer(type, zero));
+    inputs.push_back(call.out.integer(type, zero));
+    attributes.set("acc_type", DType::kInt32);
+  } else {
+    attributes.set("nan_mode", ir::kNanPropagate);
+  }
+  const ValueId made = call.out.emit(
+      op, std::move(inputs), std::move(attributes),
+      {.dtype = type, .shape = Shape{shape[0], rows.results, columns.results, shape[3]}, .suffix = "pool"});
+  CARINA_TRY(const ValueId result, call.activated(made));
+  return call.set(result);
+}
+
+// The axes of a reduction, sorted, without negative numbers.
+Result<std::vector<size_t>> axes_of(const Call& call, size_t operand, size_t rank) {
+  CARINA_TRY(const std::vector<int64_t> axes, call.constant(operand, "the axis"));
+  std::vector<bool> reduced(rank);
+  for (int64_t axis : axes) {
+    if (axis < 0) axis += static_cast<int64_t>(rank);
+    if (axis < 0 || axis >= static_cast<int64_t>(rank)) return call.reject("an axis that the input does not have");
+    reduced[static_cast<size_t>(axis)] = true;
+  }
+  std::vector<size_t> out;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (reduced[axis]) out.push_back(axis);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<void> average_pool(Call& call) {
+  return pooled(call, TosaOp::AVG_POOL2D);
+}
+
+Result<void> max_pool(Call& call) {
+  return pooled(call, TosaOp::MAX_POOL2D);
+}
+
+// The sum of all elements less their zero points, times scale / count: the division by the count is part of the
+// multiplier, cut off behind its last bit.
+Result<void> mean(Call& call) {
+  CARINA_CHECKED(call.need(2));
+  CARINA_CHECKED(call.need_quantized(call.in(0), kOf8Or16));
+  CARINA_CHECKED(call.need_quantized(call.result(), kOf8Or16));
+  if (call.in(0).dtype != call.result().dtype)
+    return call.reject("input and result have different types", call.in(0).type_name, call.result().type_name);
+  const Shape shape = call.in(0).shape;
+  CARINA_TRY(const std::vector<size_t> axes, axes_of(call, 1, shape.rank()));
+  int64_t count = 1;
+  for (const size_t axis : axes) count *= shape[axis];
+  constexpr int64_t kMaxCount = 1 << 15;  // sums of 17 bits stay below 2^31
+  if (count < 1 || count > kMaxCount) return call.reject("a mean over this many elements is not supported");
+  Multiplier multiplier =
+      multiplier_of(static_cast<double>(Call::scale(call.in(0))) / static_cast<double>(Call::scale(call.result())));
+  if (multiplier.exponent > 12) return call.reject("the ratio of the scales is too large");
+  const int shift = std::min({63 - std::countl_zero(static_cast<uint64_t>(count)), 32, 31 + multiplier.exponent});
+  multiplier.multiplier = static_cast<int32_t>((int64_t{multiplier.multiplier} << shift) / count);
+  multiplier.exponent -= shift;
+  ValueId total = call.widened(call.value(0), Call::zero_point(call.in(0)));
+  for (const size_t axis : axes) total = call.out.reduce(TosaOp::REDUCE_SUM, total, axis);
+  const ValueId made = call.rescale(
+      total,
+      {.multipliers = {multiplier}, .output_zp = Call::zero_point(call.result()), .to = Call::type_of(call.result())});
+  return call.set(made);
+}
+
+namespace {
+
+constexpr std::array kReduced{DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt32, DType::kBool};
+
+// The extreme of the stored integers along axes.
+Result<void> extreme(Call& call, TosaOp op) {
+  CARINA_CHECKED(call.need(2));
+  CARINA_CHECKED(call.need_type(call.in(0), kReduced));
+  const bool is_logic = op == TosaOp::REDUCE_ALL || op == TosaOp::REDUCE_ANY;
+  if (call.in(0).dtype != call.result().dtype || (call.in(0).dtype == DType::kBool) != is_logic)
+    return call.reject("the types do not fit", call.in(0).type_name, call.result().type_name);
+  if (call.in(0).quantization.scales != call.result().quantization.scales ||
+      call.in(0).quantization.zero_points != call.result().quantization.zero_points)
+    return call.reject("input and result have different quantizations");
+  CARINA_TRY(const std::vector<size_t> axes, axes_of(call, 1, call.in(0).shape.rank()));
+  ValueId made = call.value(0);
+  for (const size_t axis : axes) made = call.out.reduce(op, made, axis);
+  return call.set(made);
+}
+
+}  // namespace
+
+Result<void> reduce_max(Call& call) {
+  return extreme(call, TosaOp::REDUCE_MAX);
+}
+
+Result<void> reduce_min(Call& call) {
+  return extreme(call, TosaOp::REDUCE_MIN);
+}
+
+Result<void> reduce_all(Call& call) {
+  return extreme(call, TosaOp::REDUCE_ALL);
+}
+
+Result<void> reduce_any(Call& call) {
+  return extreme(call, TosaOp::REDUCE_ANY);
+}
+
+Result<void> arg_max(Call& call) {
+  CARINA_CHECKED(call.need(2));
+  CARINA_CHECKED(call.need_type(call.in(0), kOf8Or16));
+  if (call.result().dtype != DType::kInt32)
+    return call.reject("the indices are not int32", "int32", call.result().type_name,
+                       "convert the model with output_type=tf.int32");
+  CARINA_TRY(const std::vector<size_t> axes, axes_of(call, 1, call.in(0).shape.rank()));
+  if (axes.size() != 1) return call.reject("there is not one axis");
+  const Shape shape = call.in(0).shape;
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < shape.rank(); ++i) {
+    if (i != axes.front()) dims.push_back(shape[i]);
+  }
+  const ValueId input = call.value(0);
+  return call.set(call.out.emit(TosaOp::ARGMAX, {input},
+                                {{"axis", static_cast<int64_t>(axes.front())}, {"nan_mode", ir::kNanPropagate}},
+                                {.dtype = DType::kInt32, .shape = Shape(dims), .suffix = "arg_max"}));
+}
+
+}  // namespace carina::tflite

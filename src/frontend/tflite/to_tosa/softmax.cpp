@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "frontend/tflite/to_tosa/ops_internal.h"
+
+// SOFTMAX of int8, along the last axis, as LiteRT's reference kernel computes it in fixed point:
+//   e    = exp((x - max) * beta * scale)      Q0.31: one of 256 values
+//   sum  = sum of e / 2^12                    Q12.19
+//   r    = 1 / (sum as a number in [1/2, 1))  Q0.31, from 48/17 - 32/17 x by three Newton steps
+//   y    = e * r, shifted by what the sum's position left, and moved to the smallest integer of the type
+// TOSA has no table of 32-bit values: e is put together from two or three tables of 16 bits.
+namespace carina::tflite {
+
+namespace {
+
+using ir::ValueId;
+
+constexpr std::array kInputs{DType::kInt8, DType::kUInt8};
+constexpr std::array kResults{DType::kInt8, DType::kUInt8, DType::kInt16};
+constexpr size_t kDifferences = 256;  // 0 down to -255, at entries 256 down to 1 of a table of 513
+
+using Exponentials = std::array<int32_t, kDifferences>;  // by -difference
+
+// exp(-i * scale * beta), 0 where the scaled difference has more than 5 integer bits.
+Exponentials exponentials_of(double scale) {
+  constexpr int kIntegerBits = 5, kFractionBits = 31 - kIntegerBits;
+  const Multiplier multiplier =
+      multiplier_of(std::min(scale * (1 << kFractionBits), static_cast<double>((int64_t{1} << 31) - 1)));
+  const double radius = std::floor(static_cast<double>((1 << kIntegerBits) - 1) * (1 << kFractionBits) /
+                                   std::ldexp(1.0, multiplier.exponent));
+  Exponentials out{};
+  for (size_t i = 0; i < kDifferences; ++i) {
+    if (static_cast<double>(i) <= radius) out[i] = exp_of_negative(multiply(-static_cast<int32_t>(i), multiplier));
+  }
+  return out;
+}
+
+class Softmax {
+ public:
+  Softmax(Call& call, const Shape& shape) : call_(call), out_(call.out), axis_(shape.rank() - 1) {}
+
+  // exp of the differences to the largest element.
+  ValueId exponentials(ValueId input, const Exponentials& values);
+  // 1 / the sum of the exponentials, and its position: the number of leading zeros.
+  struct Reciprocal {
+    ValueId value;
+    ValueId leading_zeros;
+  };
+  Reciprocal reciprocal(ValueId exponentials);
+  ValueId scaled(ValueId exponentials, const Reciprocal& by, int bits);
+
+ private:
+  ValueId number(int64_t value) { return out_.splat(DType::kInt32, static_cast<double>(value), axis_ + 1); }
+  ValueId binary(TosaOp op, ValueId a, ValueId b) { return out_.binary(op, a, b); }
+  // a * b / 2^31, rounded half up.
+  ValueId multiply_high(ValueId a, ValueId b);
+  ValueId shifted_right(ValueId value, ValueId by);
+  // The sum of a table's entries at these differences, times 2^shift.
+  ValueId looked_up(ValueId index, const Exponentials& values, const std::function<int32_t(int32_t)>& entry, int shift);
+
+  Call& call_;
+  ir::Emitter& out_;
+  size_t axis_;
+};
+
+ValueId Softmax::multiply_high(ValueId a, ValueId b) {
+  const auto shape = broadcast(out_.shape(a), out_.shape(b));
+  const ValueId shift = out_.integer(DType::kInt8, 31);
+  return out_.emit(TosaOp::MUL, {a, b, shift}, {}, {.dtype = DType::kInt32, .shape = *shape, .suffix = "product"});
+}
+
+ValueId Softmax::shifted_right(ValueId value, ValueId by) {
+  const auto shape = broadcast(out_.shape(value), out_.shape(by));
+  return out_.emit(TosaOp::ARITHMETIC_RIGHT_SHIFT, {value, by}, {{"round", true}},
+                   {.dtype = DType::kInt32, .shape = *shape, .suffix = "shifted"});
+}
+
+ValueId Softmax::looked_up(ValueId index, const Exponentials& values, const std::function<int32_t(int32_t)>& entry,
+                           int shift) {
+  std::vector<int64_t> entries(2 * kDifferences + 1, entry(values[0]));
+  for (size_t i = 0; i < kDifferences; ++i) entries[kDifferences - i] = entry(values[i]);
+  entries[0] = entries[1];
+  const ValueId table = out_.integers(DType::kInt16, entries);
+  const ValueId fine = out_.emit(TosaOp::TABLE, {index, table}, {},
+                                 {.dtype = DType::kInt32, .shape = out_.shape(index), .suffix = "table"});
+  // An entry has 7 more bits, which are 0 here.
+  const ValueId part = call_.rescale(
+      fine,
+      {.multipliers = {{.multiplier = 1 << 30, .exponent = -6}}, .to = DType::kInt16, .rounding = ir::kSingleRound});
+  const ValueId wide = out_.cast(part, DType::kInt32);
+  return shift == 0 ? wide : binary(TosaOp::MUL, wide, number(int64_t{1} << shift));
+}
+
+ValueId Softmax::exponentials(ValueId input, const Exponentials& values) {
+  const ValueId largest = out_.reduce(TosaOp::REDUCE_MAX, input, axis_);
+  const ValueId difference = binary(TosaOp::SUB, out_.cast(input, DType::kInt32), out_.cast(largest, DType::kInt32));
+  // Entries of a 16-bit table are 128 steps apart.
+  const ValueId index =
+      call_.rescale(difference, {.multipliers = {{.multiplier = 1 << 30, .exponent = 8}}, .to = DType::kInt16});
+  // The low 15 bits and the high 16; a step between neighbors must fit 16 bits, or three parts are needed.
+  bool is_steep = false;
+  for (size_t i = 1; i < kDifferences; ++i) is_steep |= (values[i - 1] >> 15) - (values[i] >> 15) > 32767;
+  if (!is_steep) {
+    const ValueId high = looked_up(index, values, [](int32_t e) { return (e >> 15) - 32768; }, 15);
+    const ValueId low = looked_up(index, values, [](int32_t e) { return e & 0x7fff; }, 0);
+    return binary(TosaOp::ADD, binary(TosaOp::ADD, high, number(int64_t{1} << 30)), low);
+  }
+  const ValueId high = looked_up(index, values, [](int32_t e) { return e >> 20; }, 20);
+  const ValueId middle = looked_up(index, values, [](int32_t e) { return e >> 10 & 1023; }, 10);
+  const ValueId low = looked_up(index, values, [](int32_t e) { return e & 1023; }, 0);
+  return binary(TosaOp::ADD, high, binary(TosaOp::ADD, middle, low));
+}
+
+Softmax::Reciprocal Softmax::reciprocal(ValueId exponentials) {
+  constexpr int64_t kOne = int64_t{1} << 29, k48Over17 = 1515870810, kMinus32Over17 = -1010580540;  // Q2.29
+  const ValueId sum = out_.reduce(TosaOp::REDUCE_SUM, shifted_right(exponentials, number(12)), axis_);
+  const ValueId zeros = out_.unary(TosaOp::CLZ, sum);
+  // The sum as a number in [1/2, 1): half of the denominator 1 + x, x in [0, 1).
+  const ValueId half = binary(TosaOp::LOGICAL_LEFT_SHIFT, sum, binary(TosaOp::SUB, zeros, number(1)));
+  ValueId x = binary(TosaOp::ADD, multiply_high(half, number(kMinus32Over17)), number(k48Over17));
+  for (int step = 0; step < 3; ++step) {
+    const ValueId error = binary(TosaOp::SUB, number(kOne), multiply_high(half, x));
+    const ValueId change = multiply_high(x, error);  // Q4.27
+    x = binary(TosaOp::ADD, x, binary(TosaOp::MUL, change, number(4)));
+  }
+  // Q2.29 of a number in [1, 2] is Q0.31 of its half, doubled and saturated: 2^30 and above become 2^31 - 1.
+  const ValueId below = binary(TosaOp::MINIMUM, x, number((int64_t{1} << 30) - 1));
+  const ValueId excess = binary(TosaOp::MINIMUM, binary(TosaOp::SUB, x, below), number(1));
+  const ValueId doubled = binary(TosaOp::ADD, below, below);
+  return {.value = binary(TosaOp::ADD, doubled, excess), .leading_zeros = zeros};
+}
+
+ValueId Softmax::scaled(ValueId exponentials, const Reciprocal& by, int bits) {
+  const ValueId exponent = binary(TosaOp::SUB, number(12 + 31 - bits), by.leading_zeros);
+  return shifted_right(multiply_high(exponentials, by.value), exponent);
+}
+
+}  // namespace
+
+Result<void> softmax(Call& call) {
+  CARINA_CHECKED(call.need(1));
+  if (call.in(0).shape.rank() == 0) return call.reject("a scalar");
+  if (call.in(0).dtype == DType::kInt16) return softmax_16(call);
+  CARINA_CHECKED(call.need_quantized(call.in(0), kInputs));
+  CARINA_CHECKED(call.need_quantized(call.result(), kResults, Call::ZeroPoint::kAny));
+  const Shape shape = call.in(0).shape;
+  constexpr int64_t kMaxDepth = 4095;  // sums of Q12.19 below 2^31
+  if (shape[shape.rank() - 1] > kMaxDepth) return call.reject("the axis is too long", "at most 4095 elements");
+  const double scale = static_cast<double>(call.options().beta) * static_cast<double>(Call::scale(call.in(0)));
+  if (!(scale > 0) || !std::isfinite(scale)) return call.reject("beta is not positive");
+  const DType type = Call::type_of(call.result());
+  Softmax made(call, shape);
+  const ValueId exponentials = made.exponentials(call.value(0), exponentials_of(scale));
+  const ValueId result = made.scaled(exponentials, made.reciprocal(exponentials), type == DType::kInt8 ? 8 : 16);
+  return call.set(call.narrowed(result, type, range_of(type).min));
+}
+
+}  // namespace carina::tflite

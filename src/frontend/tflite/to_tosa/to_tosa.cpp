@@ -1,0 +1,180 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "frontend/tflite/reader.h"
+#include "frontend/tflite/tflite.h"
+#include "frontend/tflite/to_tosa/ops_internal.h"
+
+// A model becomes a TOSA graph operator by operator: rules.def has the function of each. uint8 values are int8 between
+// the operators, 128 less; only the graph's inputs and outputs keep their bits.
+//   input: u8 -> RESCALE -128 -> i8 -> ... -> i8 -> RESCALE +128 -> u8: output
+namespace carina::tflite {
+
+namespace {
+
+using ir::ValueId;
+
+struct Rule {
+  std::string_view name;
+  Result<void> (*function)(Call& call);
+};
+constexpr auto kRules = std::to_array<Rule>({
+#define CARINA_TFLITE_RULE(name, function) {#name, function},
+#include "frontend/tflite/to_tosa/rules.def"
+#undef CARINA_TFLITE_RULE
+});
+
+constexpr std::string_view kIntegerBorders =
+    "--io int8 leaves out QUANTIZE and DEQUANTIZE at inputs and outputs; a model that is float inside must be "
+    "quantized "
+    "with LiteRT's converter";
+constexpr std::array kBoundaries{DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt32, DType::kBool};
+
+const Rule* rule_of(const Operator& op) {
+  const auto* found = std::ranges::find(kRules, op.name, &Rule::name);
+  return found == kRules.end() ? nullptr : found;
+}
+
+// Adds 128 to a value of the graph or takes it away: to and from the bits of uint8.
+ValueId moved(Builder& b, ValueId value, bool to_unsigned) {
+  return b.emitter.rescale(value, {.scales = {1.0},
+                                   .input_zp = to_unsigned ? 0 : 128,
+                                   .output_zp = to_unsigned ? 128 : 0,
+                                   .to = DType::kInt8,
+                                   .from_unsigned = !to_unsigned,
+                                   .to_unsigned = to_unsigned});
+}
+
+Diagnostic boundary_error(const Builder& b, const Tensor& tensor, std::string_view side) {
+  const bool is_float_type = tensor.dtype == DType::kFp32;
+  return {.where = fmt::format("{}: {} {}", b.where, side, tensor.name),
+          .what = fmt::format("the type of an {} is not supported", side),
+          .expected = "int8, uint8, int16, int32 or bool",
+          .got = tensor.type_name,
+          .hint = is_float_type ? std::string(kIntegerBorders) : ""};
+}
+
+void add_inputs(Builder& b, Diagnostics& errors) {
+  for (const int32_t index : b.from.inputs) {
+    const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)];
+    if (!is_among(kBoundaries, tensor.dtype)) {
+      errors.push_back(boundary_error(b, tensor, "input"));
+      continue;
+    }
+    ValueId value = b.graph.add_value(tensor.name, Call::type_of(tensor), tensor.shape);
+    b.graph.inputs.push_back(value);
+    b.emitter.set_origin(tensor.name, {}, {});
+    if (tensor.dtype == DType::kUInt8) value = moved(b, value, false);
+    b.values[static_cast<size_t>(index)] = value;
+  }
+}
+
+// Values for the results of an operator that failed, so that the operators behind it are tried as well.
+bool add_stand_ins(Builder& b, const Operator& op) {
+  for (const int32_t index : op.outputs) {
+    const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)];
+    if (tensor.dtype == DType::kUnknown) return false;
+    b.values[static_cast<size_t>(index)] = b.graph.add_value(tensor.name, Call::type_of(tensor), tensor.shape);
+  }
+  return true;
+}
+
+// Returns the first operand without a value: a variable, or the result of an operator that failed.
+const Tensor* unknown_operand(const Builder& b, const Operator& op) {
+  for (const int32_t index : op.inputs) {
+    if (index == kAbsent) continue;
+    const auto at = static_cast<size_t>(index);
+    const Tensor& tensor = b.from.tensors[at];
+    if (!b.values[at].valid() && !tensor.is_constant && tensor.shape.elements() != 0) return &tensor;
+  }
+  return nullptr;
+}
+
+std::unexpected<Diagnostics> no_rule(const Call& call) {
+  if (call.op().name == "ethos-u")
+    return call.reject("the file has been compiled for an NPU already", {}, {}, "give the file that Vela was given");
+  if (call.op().name == "DEQUANTIZE")
+    return call.reject("floats at the model's borders are not supported", {}, {}, std::string(kIntegerBorders));
+  return call.reject("the operator is not supported");
+}
+
+void add_operators(Builder& b, Diagnostics& errors) {
+  for (const Operator& op : b.from.operators) {
+    const Tensor* unknown = unknown_operand(b, op);
+    if (unknown != nullptr && !unknown->is_variable && !errors.empty()) continue;  // behind an error
+    const std::string name = op.outputs.empty() ? op.name : b.from.tensors[static_cast<size_t>(op.outputs[0])].name;
+    b.emitter.set_origin(name, {}, {});
+    Call call(b, op);
+    const Rule* rule = rule_of(op);
+    Result<void> made;
+    if (rule == nullptr)
+      made = no_rule(call);
+    else if (unknown != nullptr)
+      made = call.reject("a tensor that keeps its value between runs is not supported", {}, unknown->name);
+    else
+      made = rule->function(call);
+    if (made) continue;
+    errors.insert(errors.end(), made.error().begin(), made.error().end());
+    if (!add_stand_ins(b, op)) return;
+  }
+}
+
+void add_outputs(Builder& b, Diagnostics& errors) {
+  for (const int32_t index : b.from.outputs) {
+    const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)];
+    ValueId value = b.values[static_cast<size_t>(index)];
+    if (!is_among(kBoundaries, tensor.dtype)) {
+      errors.push_back(boundary_error(b, tensor, "output"));
+      continue;
+    }
+    b.emitter.set_origin(tensor.name, {}, {});
+    if (!value.valid() && tensor.is_constant)
+      value = b.graph.add_constant(tensor.name, {.dtype = tensor.dtype, .shape = tensor.shape, .data = tensor.data});
+    else if (value.valid() && tensor.dtype == DType::kUInt8) {
+      if (b.graph[value].name == tensor.name) b.graph.rename(value, tensor.name + ".int8");
+      value = moved(b, value, true);
+    }
+    if (!value.valid()) {
+      // Behind an error; or a variable, or a tensor without elements.
+      if (errors.empty())
+        errors.push_back({.where = fmt::format("{}: output {}", b.where, tensor.name), .what = "no operator gives it"});
+      continue;
+    }
+    const bool is_made = !b.graph[value].constant && !is_among(b.graph.inputs, value);
+    if (!is_made || b.graph[value].name != tensor.name) {
+      if (!is_made || is_among(b.graph.outputs, value)) value = b.emitter.unary(TosaOp::IDENTITY, value);
+      b.graph.rename(value, tensor.name);
+    }
+    b.graph.outputs.push_back(value);
+  }
+}
+
+}  // namespace
+
+Result<ir::Module> to_tosa(const Model& model, const std::string& where) {
+  if (model.subgraphs.size() > 1)
+    return fail({.where = where,
+                 .what = "a model of several subgraphs is not supported: it has control flow or variables",
+                 .got = fmt::format("{} subgraphs", model.subgraphs.size())});
+  Builder b{.from = model.subgraphs.front(), .where = where};
+  b.graph.name = "main";
+  b.values.resize(b.from.tensors.size());
+  Diagnostics errors;
+  add_inputs(b, errors);
+  add_operators(b, errors);
+  add_outputs(b, errors);
+  if (!errors.empty()) return std::unexpected(std::move(errors));
+  ir::remove_dead(b.graph);
+  ir::Module module;
+  module.graphs.push_back(std::move(b.graph));
+  return module;
+}
+
+Result<ir::Module> read_tflite(const Buffer& file, const std::string& where) {
+  CARINA_TRY(const Model model, read_model(file, where));
+  return to_tosa(model, where);
+}
+
+}  // namespace carina::tflite
