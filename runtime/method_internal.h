@@ -142,7 +142,10 @@ class Method::Loader {
 
   // state.cpp
   void find_state();
-  static void find_state_of(const Instruction& instruction);
+  void find_state_of(size_t instruction) const;
+  void mark_read(Tensor& tensor, size_t instruction) const;
+  [[nodiscard]] bool is_known(const Tensor& tensor, size_t end) const;
+  static size_t first_written(const Instruction& instruction);
 
   Method& method_;
   const Program& program_;

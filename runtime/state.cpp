@@ -1,8 +1,11 @@
 // The state of a method: tensors that keep their content from run to run. ExecuTorch plans such a tensor for the life
 // of the method, and writes its new value with a last kernel in place. Nothing in the file marks it as state, unless
-// the exporter wrote names or initial values. It is then the tensor that a run reads before it writes it:
+// the exporter wrote names or initial values. It is then the tensor whose memory a run reads before it writes it:
 //   aten::add.out(x, h, 1, y, y)     reads h, writes y
-//   aten::copy_(h, y, false, h)      writes h, after it was read: h is state, y is not
+//   aten::mul.out(v, h, z, z)        reads v, which has the memory of y: a view without an instruction
+//   aten::copy_(h, y, false, h)      writes h, after it was read: h is state, y and v are not
+// Each tensor is compared once with what the instructions before its first reader write: n * m comparisons for n
+// tensors that nothing writes by their own name, and m arguments.
 #include <algorithm>
 #include <cstring>
 
@@ -22,9 +25,10 @@ void for_tensors(EValue& value, const Act& act) {
   }
 }
 
-void mark_read(Tensor& tensor) {
-  const bool is_planned = tensor.data != nullptr && !tensor.read_only;
-  if (is_planned && !tensor.written && !tensor.delegated) tensor.is_state = true;
+bool overlaps(const Tensor& a, const Tensor& b) {
+  const auto* first = static_cast<const std::byte*>(a.data);
+  const auto* second = static_cast<const std::byte*>(b.data);
+  return first != nullptr && second != nullptr && first < second + b.bytes() && second < first + a.bytes();
 }
 
 void mark_written(Tensor& tensor) {
@@ -48,17 +52,53 @@ size_t arguments_read(std::string_view name, Arguments arguments) {
 
 }  // namespace
 
-void Method::Loader::find_state_of(const Instruction& instruction) {
+// The first of the arguments that an instruction may write. What a delegate reads and writes is not known.
+size_t Method::Loader::first_written(const Instruction& instruction) {
   using Kind = Instruction::Kind;
-  if (instruction.kind == Kind::kDelegate) {
+  switch (instruction.kind) {
+    case Kind::kKernel:
+      return arguments_read(instruction.name, instruction.arguments);
+    case Kind::kMove:
+    case Kind::kJumpFalse:
+      return 1;
+    case Kind::kDelegate:
+    case Kind::kFree:
+      return 0;
+  }
+  return 0;
+}
+
+// Returns whether an input or an instruction before `end` has written to the memory of a tensor, or state is there.
+bool Method::Loader::is_known(const Tensor& tensor, size_t end) const {
+  bool known = false;
+  const auto compare = [&](const Tensor& other) { known = known || overlaps(tensor, other); };
+  for (const int32_t input : method_.inputs_) for_tensors(method_.values_[static_cast<size_t>(input)], compare);
+  for (const Instruction& instruction : method_.instructions_.first(end)) {
+    for (EValue* argument : instruction.arguments.subspan(first_written(instruction))) for_tensors(*argument, compare);
+  }
+  for (EValue& value : method_.values_) {
+    if (value.is_tensor() && value.tensor.is_state) compare(value.tensor);
+  }
+  return known;
+}
+
+void Method::Loader::mark_read(Tensor& tensor, size_t instruction) const {
+  const bool is_planned = tensor.data != nullptr && !tensor.read_only;
+  if (!is_planned || tensor.is_state || tensor.written || tensor.delegated) return;
+  tensor.written = is_known(tensor, instruction);
+  tensor.is_state = !tensor.written;
+}
+
+void Method::Loader::find_state_of(size_t index) const {
+  const Instruction& instruction = method_.instructions_[index];
+  if (instruction.kind == Instruction::Kind::kDelegate) {
     for (EValue* argument : instruction.arguments)
       for_tensors(*argument, [](Tensor& tensor) { tensor.delegated = !tensor.written; });
     return;
   }
-  const size_t read = instruction.kind == Kind::kKernel ? arguments_read(instruction.name, instruction.arguments)
-                      : instruction.kind == Kind::kFree ? 0
-                                                        : 1;
-  for (EValue* argument : instruction.arguments.first(read)) for_tensors(*argument, mark_read);
+  const size_t read = first_written(instruction);
+  for (EValue* argument : instruction.arguments.first(read))
+    for_tensors(*argument, [&](Tensor& tensor) { mark_read(tensor, index); });
   // A delegate may have read the tensor. Only state is overwritten as a whole.
   if (instruction.name == "aten::copy_") {
     for_tensors(*instruction.arguments.front(), [](Tensor& tensor) { tensor.is_state |= tensor.delegated; });
@@ -75,8 +115,11 @@ void Method::Loader::find_state() {
                           tensor->extra_tensor_info()->fully_qualified_name() != nullptr;
     if (is_named) method_.values_[i].tensor.is_state = true;
   }
-  for (const Instruction& instruction : method_.instructions_) find_state_of(instruction);
-  for (const int32_t output : method_.outputs_) for_tensors(method_.values_[static_cast<size_t>(output)], mark_read);
+  for (size_t i = 0; i < method_.instructions_.size(); ++i) find_state_of(i);
+  for (const int32_t output : method_.outputs_) {
+    for_tensors(method_.values_[static_cast<size_t>(output)],
+                [&](Tensor& tensor) { mark_read(tensor, method_.instructions_.size()); });
+  }
 }
 
 size_t Method::states() const {

@@ -210,7 +210,9 @@ class Program:
     def state(self, arrays: Mapping[str, Any]) -> None:
         known = list(self.state)
         if sorted(arrays) != sorted(known):
-            raise usage_error("state", "other names than the program's", expected=", ".join(known), got=", ".join(arrays))
+            raise usage_error(
+                "state", "other names than the program's", expected=", ".join(known), got=", ".join(arrays)
+            )
         self._state = {name: arrays[name] for name in known}
 
     def reset(self) -> None:

@@ -272,10 +272,34 @@ class PlanChecker {
     CARINA_CHECKED(check_indices(plan_.outputs, "a plan output"));
     for (const Instruction& instruction : plan_.instructions)
       CARINA_CHECKED(std::visit([this](const auto& i) { return check_instruction(i); }, instruction));
-    return {};
+    return check_state();
   }
 
  private:
+  // State lasts from run to run, so each one needs its own memory.
+  [[nodiscard]] Result<void> check_state() const {
+    std::vector<const TensorSpec*> states;
+    for (const Value& value : plan_.values) {
+      const auto* tensor = std::get_if<TensorSpec>(&value);
+      const bool is_state = tensor != nullptr && tensor->allocation && !tensor->state_name.empty();
+      if (is_state && tensor_bytes(tensor->dtype, tensor->shape) > 0) states.push_back(tensor);
+    }
+    const auto place_of = [](const TensorSpec* tensor) {
+      return std::pair(tensor->allocation->memory_id, tensor->allocation->offset_bytes);
+    };
+    std::ranges::sort(states, {}, place_of);
+    for (size_t i = 1; i < states.size(); ++i) {
+      const TensorSpec &before = *states[i - 1], &after = *states[i];
+      const bool overlaps =
+          before.allocation->memory_id == after.allocation->memory_id &&
+          after.allocation->offset_bytes - before.allocation->offset_bytes < tensor_bytes(before.dtype, before.shape);
+      if (overlaps)
+        return context_.broken(
+            fmt::format("the states {} and {} have the same memory", before.state_name, after.state_name));
+    }
+    return {};
+  }
+
   template <typename T>
   [[nodiscard]] Result<void> check_value(const T& /*scalar*/) const {
     return {};

@@ -237,3 +237,30 @@ def test_asking_before_registering():
         env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
     )
     assert "register() was not called" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u85-256"])
+def test_state_passes_from_run_to_run(target, official, run_carina, tmp_path):
+    """The official runtime runs the program twice, on the same input."""
+    import torch
+
+    class Sum(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.linear = torch.nn.Linear(8, 8)
+            self.register_buffer("sum", torch.full((1, 8), 0.5))
+
+        def forward(self, x):
+            self.sum.copy_(torch.tanh(self.linear(self.sum) + x))
+            return self.sum * 2
+
+    x = np.linspace(-1, 1, 8, dtype=np.float32)[None]
+    model, program, steps = (tmp_path / name for name in ("model.pt2", "model.pte", "steps.npz"))
+    torch.export.save(torch.export.export(Sum().requires_grad_(False), (torch.from_numpy(x),)), model)
+    np.savez(steps, x=np.stack([x, x, x]))
+    run_carina(["compile", model, "--target", target, "--calibrate", steps, "-o", program])
+    report = run_carina(["run", program, "--sequence", steps, "-o", tmp_path / "out", "--json"]).json
+    ours = np.load(tmp_path / "out" / "output_0.npy")
+    assert report["delegate_calls"] == 1 and not np.array_equal(ours[0], ours[1])
+    np.testing.assert_array_equal(official(program, x)["output"], ours[1])

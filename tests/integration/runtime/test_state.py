@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from executorch.exir import ExecutorchBackendConfig, to_edge
+from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
 from executorch.runtime import Runtime
 from torch import nn
@@ -113,7 +114,20 @@ class Before(nn.Module):
         return before
 
 
-MODULES = {module.__name__: module for module in (Gru, Lstm, Ring, Cat, Counter, Swap, Before)}
+class Constant(nn.Module):
+    """The next state is a constant, other than the first one."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.full((1, 6), 3.0))
+
+    def forward(self, x):
+        y = self.last + x
+        self.last.copy_(torch.arange(6.0)[None])
+        return y
+
+
+MODULES = {module.__name__: module for module in (Gru, Lstm, Ring, Cat, Counter, Swap, Before, Constant)}
 
 
 def made(name):
@@ -220,6 +234,32 @@ def test_a_program_without_state_has_none_to_write(run_carina, tmp_path):
     assert "keeps no state" in says
 
 
+class Reader(nn.Module):
+    """A second method, which reads the state of Gru."""
+
+    def __init__(self, of):
+        super().__init__()
+        self.register_buffer("h", of.h)
+
+    def forward(self, x):
+        return self.h + x
+
+
+def test_methods_that_share_state_pass_it_on(run_carina, run_steps, tmp_path):
+    gru, steps = made("Gru"), sequence()
+    methods = {"forward": exported(gru), "read": torch.export.export(Reader(gru), (torch.ones(1, 5),))}
+    config = ExecutorchBackendConfig(
+        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True), emit_mutable_buffer_names=True
+    )
+    program = tmp_path / "model.pte"
+    program.write_bytes(to_edge(methods).to_executorch(config).buffer)
+    (doubled,) = run_steps(program, steps, "--state-out", tmp_path / "after")
+    np.save(tmp_path / "one.npy", np.ones((1, 5), np.float32))
+    command = ["run", program, "--method", "read", "--state-in", tmp_path / "after", "-i", tmp_path / "one.npy"]
+    run_carina([*command, "-o", tmp_path / "read"])
+    np.testing.assert_allclose(np.load(tmp_path / "read" / "output_0.npy"), doubled[-1] / 2 + 1, rtol=1e-6)
+
+
 def carina_program(name, form, run_carina, folder, *options):
     program = exported(made(name))
     if form == "functional":
@@ -243,3 +283,74 @@ def test_a_program_of_carina_gives_what_eager_gives_in_both_runtimes(name, form,
     for got in (run_steps(program, sequence()), official(program, sequence())):
         for mine, truth in zip(got, wanted, strict=True):
             np.testing.assert_allclose(mine, truth.reshape(mine.shape), rtol=1e-5, atol=1e-5)
+
+
+@pytest.fixture
+def quantized(run_carina, tmp_path):
+    """quantized(name, target) -> the program, its folder of --dump, and the samples, which are one sequence."""
+
+    def compiled(name, target):
+        np.savez(tmp_path / "steps.npz", x=sequence().numpy())
+        options = ["--calibrate", tmp_path / "steps.npz", "--quantize", "int8", "--dump", tmp_path / "dump"]
+        torch.export.save(exported(made(name)), tmp_path / "model.pt2")
+        model, program = tmp_path / "model.pt2", tmp_path / "model.pte"
+        run_carina(["compile", model, "--target", target, "-o", program, *options])
+        return program
+
+    return compiled
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
+@pytest.mark.parametrize("name", ["Gru", "Lstm", "Cat"])
+def test_the_npu_has_the_bits_of_the_integer_graph_at_every_step(name, target, quantized, run_carina, tmp_path):
+    program = quantized(name, target)
+    command = [
+        "accuracy",
+        tmp_path / "model.pt2",
+        program,
+        "--data",
+        tmp_path / "steps.npz",
+        "--dump",
+        tmp_path / "dump",
+    ]
+    report = run_carina([*command, "--json"]).json
+    assert report["npu_equals_integer"] == STEPS
+    steps = report["steps"]
+    assert steps["worst_db"] <= min(steps["first_db"], steps["median_db"], steps["last_db"])
+    assert steps["worst_db"] > 20 and 0 <= steps["worst_step"] < STEPS
+    assert "SQNR by step: first" in run_carina(command).stdout
+
+
+def test_quantized_state_stays_integers_on_one_scale(quantized, run_steps, tmp_path):
+    program = quantized("Lstm", "ethos-u55-128")
+    wanted = eager("Lstm")[0]
+    (got,) = run_steps(program, sequence(), "--state-out", tmp_path / "after")
+    state = np.load(tmp_path / "after" / "inner.h.npy")
+    assert state.dtype == np.int8
+    # The result of a step is the state after it.
+    differences = np.diff(np.unique(got))
+    scale = differences[differences > 1e-6].min()
+    steps = got[-1] / scale
+    np.testing.assert_allclose(steps - np.rint(steps), 0, atol=1e-2)
+    np.testing.assert_array_equal(np.rint(steps) - np.rint(steps)[0, 0], state.astype(int) - int(state[0, 0]))
+    assert np.abs(got - wanted.reshape(got.shape)).max() < 0.1
+
+
+def test_the_initial_value_is_in_the_calibration_and_in_the_program(quantized, run_steps, tmp_path):
+    """The first result of `Before` is the initial value, 3, although no input comes near it."""
+    program = quantized("Before", "ethos-u55-128")
+    (got,) = run_steps(program, sequence(), "--reset-every", 3)
+    np.testing.assert_allclose(got[[0, 3, 6]], 3, atol=0.05)
+    np.testing.assert_allclose(got[1], sequence()[0].numpy(), atol=0.05)
+
+
+def test_compile_says_which_state_a_program_keeps(quantized, run_carina, tmp_path):
+    quantized("Lstm", "ethos-u55-128")
+    said = run_carina(["explain", tmp_path / "model.pt2", "--target", "ethos-u55-128", "--calibrate", "random"]).stderr
+    assert "keeps state from run to run: c i8 [1,5], inner.h i8 [1,5], 10 bytes" in said
+
+
+def test_a_tosa_file_has_the_state_as_inputs_and_outputs(run_carina, tmp_path):
+    torch.export.save(exported(made("Gru")), tmp_path / "model.pt2")
+    done = run_carina(["tosa", tmp_path / "model.pt2", "--quantize", "none", "-o", tmp_path / "model.tosa"])
+    assert "keeps state" in done.stderr

@@ -50,6 +50,41 @@ TEST(Text, convolution_reads_back) {
   expect_total(*module);
 }
 
+TEST(Text, state_reads_back) {
+  const std::string text = R"(graph @main {
+  input %x: fp32[2]
+  input %h: fp32[2]
+  %y: fp32[2] = tosa.ADD(%x, %h)
+  output %y
+  output %y
+  state "cell.h": fp32[2] = [1.5, 0.0]
+}
+)";
+  const auto module = parse(text, "text");
+  ASSERT_TRUE(module.has_value()) << to_string(module.error());
+  const Graph& graph = module->main();
+  EXPECT_EQ(graph.states.at(0).name, "cell.h");
+  EXPECT_EQ(graph.inputs_without_state(), 1U);
+  EXPECT_EQ(graph[graph.state_input(0)].name, "h");
+  EXPECT_EQ(graph[graph.state_output(0)].name, "y");
+  expect_total(*module);
+  Graph alive = graph;
+  remove_dead(alive);
+  EXPECT_EQ(alive.states.size(), 1U);
+}
+
+TEST(Text, state_of_another_shape_than_its_ends_is_rejected) {
+  const auto module = parse(R"(graph @main {
+  input %h: fp32[2]
+  output %h
+  state "h": fp32[1] = [0.0]
+}
+)",
+                            "text");
+  ASSERT_FALSE(module.has_value());
+  EXPECT_NE(to_string(module.error()).find("the state h changes its type or shape"), std::string::npos);
+}
+
 TEST(Text, all_constant_types_round_trip) {
   Graph graph;
   graph.name = "constants";

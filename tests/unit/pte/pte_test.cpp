@@ -43,6 +43,91 @@ TEST(Emit, nodes_become_kernel_calls) {
   EXPECT_EQ(program->constants.size(), 2U);
 }
 
+// A graph that adds x to a state: the next state is the sum, the output is relu of it.
+ir::Graph summing_graph() {
+  ir::Graph graph = small_graph();
+  const ir::ValueId state = graph.nodes[0].inputs[1] = graph.add_value("s", DType::kFp32, {2, 3});
+  graph.inputs.push_back(state);
+  graph.outputs.push_back(graph.nodes[0].outputs[0]);
+  const std::vector<float> numbers{0, 0, 0, 0, 0, 7};
+  graph.states.push_back({.name = "inner.s", .initial = Tensor::of<float>(DType::kFp32, {2, 3}, numbers)});
+  return graph;
+}
+
+const TensorSpec& tensor_of(const Plan& plan, int32_t index) {
+  return std::get<TensorSpec>(plan.values.at(static_cast<size_t>(index)));
+}
+
+TEST(Emit, state_is_planned_memory_with_a_name_and_a_copy_at_the_end) {
+  const Result<Program> program = emit(summing_graph(), {});
+  ASSERT_TRUE(program.has_value());
+  const Plan& plan = program->plans.at(0);
+  EXPECT_EQ(plan.inputs.size(), 1U);
+  EXPECT_EQ(plan.outputs.size(), 1U);
+  const auto& copy = std::get<KernelCall>(plan.instructions.back());
+  EXPECT_EQ(plan.operators.at(static_cast<size_t>(copy.op)).name, "aten::copy_");
+  EXPECT_EQ(copy.arguments.front(), copy.arguments.back());
+  const TensorSpec& state = tensor_of(plan, copy.arguments.front());
+  EXPECT_EQ(state.state_name, "inner.s");
+  EXPECT_EQ(state.initial.size(), 24U);
+  // Nothing else may have its memory.
+  for (const Value& value : plan.values) {
+    const auto* other = std::get_if<TensorSpec>(&value);
+    if (other == nullptr || other == &state || !other->allocation) continue;
+    EXPECT_NE(other->allocation->offset_bytes, state.allocation->offset_bytes);
+  }
+}
+
+TEST(Emit, next_state_after_the_last_read_is_written_in_place) {
+  ir::Graph graph = summing_graph();
+  graph.outputs.back() = graph.nodes[1].outputs[0];  // relu, which does not read the state
+  const Result<Program> program = emit(graph, {});
+  ASSERT_TRUE(program.has_value());
+  const Plan& plan = program->plans.at(0);
+  ASSERT_EQ(plan.instructions.size(), 2U);
+  const auto& relu = std::get<KernelCall>(plan.instructions.back());
+  EXPECT_EQ(tensor_of(plan, relu.arguments.back()).state_name, "inner.s");
+  EXPECT_EQ(plan.outputs.front(), relu.arguments.back());
+}
+
+TEST(Emit, output_that_is_the_state_before_is_copied_before_the_write) {
+  ir::Graph graph = summing_graph();
+  graph.outputs.front() = graph.state_input(0);
+  const Result<Program> program = emit(graph, {});
+  ASSERT_TRUE(program.has_value());
+  const Plan& plan = program->plans.at(0);
+  EXPECT_TRUE(tensor_of(plan, plan.outputs.front()).state_name.empty());
+  const auto& copy = std::get<KernelCall>(plan.instructions.back());
+  EXPECT_EQ(plan.operators.at(static_cast<size_t>(copy.op)).name, "aten::copy_");
+}
+
+TEST(Files, state_reads_back) {
+  const Program program = emit(summing_graph(), {}).value();
+  const Result<Program> read = read_program(Buffer::copy_of(write_program(program, {}).value()), "test");
+  ASSERT_TRUE(read.has_value());
+  ASSERT_EQ(read->plans[0].values.size(), program.plans[0].values.size());
+  for (size_t i = 0; i < program.plans[0].values.size(); ++i) {
+    const auto* before = std::get_if<TensorSpec>(&program.plans[0].values[i]);
+    if (before == nullptr) continue;
+    const auto& after = std::get<TensorSpec>(read->plans[0].values[i]);
+    EXPECT_EQ(before->state_name, after.state_name);
+    EXPECT_TRUE(std::ranges::equal(before->initial.bytes(), after.initial.bytes()));
+  }
+}
+
+TEST(Files, states_in_one_memory_are_rejected) {
+  Program program = emit(summing_graph(), {}).value();
+  for (Value& value : program.plans[0].values) {
+    auto* tensor = std::get_if<TensorSpec>(&value);
+    if (tensor == nullptr || !tensor->allocation) continue;
+    tensor->state_name = "s";
+    tensor->allocation->offset_bytes = 8;
+  }
+  const Result<Program> read = read_program(Buffer::copy_of(write_program(program, {}).value()), "test");
+  ASSERT_FALSE(read.has_value());
+  EXPECT_NE(read.error().front().what.find("have the same memory"), std::string::npos);
+}
+
 TEST(Emit, nodes_without_kernel_are_all_reported) {
   ir::Graph graph = small_graph();
   for (ir::Node& node : graph.nodes) node.op = AtenOp::executorch_call_delegate_default;

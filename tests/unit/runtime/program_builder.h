@@ -54,7 +54,10 @@ class ProgramBuilder {
 
   int32_t int_list(const std::vector<int64_t>& numbers) {
     pte::IntList list;
-    for (const int64_t number : numbers) list.values.push_back(value(number));
+    for (const int64_t number : numbers) {
+      list.values.push_back(static_cast<int64_t>(plan().values.size()));
+      plan().values.emplace_back(number);  // constructed in place: GCC 12 warns of a moved number's unused vectors
+    }
     return value(std::move(list));
   }
 

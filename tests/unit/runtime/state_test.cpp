@@ -46,6 +46,27 @@ TEST(State, tensor_read_before_it_is_written_is_state) {
   EXPECT_EQ(step(session, {1, 2}), (std::vector<float>{2, 4}));
 }
 
+// ExecuTorch leaves out the instructions of views: a view has the memory of another tensor.
+TEST(State, view_without_an_instruction_is_no_state) {
+  Summing summing;
+  ProgramBuilder& builder = summing.builder;
+  const auto view_of = [&](int32_t tensor) {
+    auto spec = std::get<pte::TensorSpec>(builder.plan().values[static_cast<size_t>(tensor)]);
+    spec.shape = {2, 1};
+    return builder.value(std::move(spec));
+  };
+  const int32_t of_output = view_of(builder.plan().outputs[0]), of_input = view_of(summing.x);
+  const int32_t of_state = view_of(summing.sum);
+  for (const int32_t view : {of_output, of_input, of_state}) {
+    const int32_t out = builder.tensor({2, 1});
+    builder.call("aten::relu", "out", {view, out, out});
+  }
+  Session session(builder.write());
+  ASSERT_EQ(session.load(), Error::kOk);
+  EXPECT_EQ(session.method.states(), 1U);
+  EXPECT_EQ(session.method.state_bytes(), 8U);
+}
+
 TEST(State, program_without_state_has_none) {
   Session session(small_program().write());
   ASSERT_EQ(session.load(), Error::kOk);
