@@ -200,7 +200,7 @@ def compare(
 ) -> Measured:
     """Times two programs on the simulator, side by side per layer, as `carina compare` does.
 
-    a, b: a program; a path of a .pte, of Vela's raw .npz, or of a model (.pt2, .tosa, .vgf), which is compiled for
+    a, b: a program; a path of a .pte, of Vela's raw .npz, or of a model (.pt2, .tosa, .vgf, .tflite), which is compiled for
     `target` with the options of compile(). Without b, `a` is a .tosa that Vela compiles too; vela: the path of Vela.
     Raises: InputError: files of other kinds, or damaged; UsageError: wrong arguments; EnvironmentFailure: no Vela.
     """

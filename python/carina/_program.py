@@ -322,7 +322,7 @@ def compile(
 ) -> Program:
     """Compiles a model for an Ethos-U NPU, or for VGF, as `carina compile` does, to the same bytes.
 
-    model: a path of a .pt2, .tosa or .vgf; its bytes; a torch.nn.Module, which is exported in evaluation mode; or an
+    model: a path of a .pt2, .tosa, .vgf or .tflite; its bytes; a torch.nn.Module, which is exported in evaluation mode; or an
     ExportedProgram, float or from convert_pt2e. inputs: example inputs for a torch.nn.Module, as tensors or arrays.
     target: one of carina.targets(); board=, one of `carina targets --boards`, sets it too, with the memories and the budgets. quantize: "int8", "int8-only", "int16x8", "int8x4", "auto" or "none", with details after plus
     signs. The default is the model's own quantization, or int8 if there is calibration data. calibration: a path (.npz,

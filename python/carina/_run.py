@@ -224,7 +224,7 @@ def interpret(
 ) -> Run:
     """Evaluates a TOSA file exactly by the specification, as `carina interpret` does.
 
-    tosa: a .tosa or .vgf, its path or its bytes. inputs: one array per input; None: zeros. memory_budget: a
+    tosa: a .tosa, .vgf or .tflite, its path or its bytes. inputs: one array per input; None: zeros. memory_budget: a
     limit in bytes for the tensors of the run. dump: a folder for all intermediate values, as .npy files.
     Raises: InputError for a file that violates a rule, inputs that do not fit, data that violate a REQUIRE.
     """

@@ -55,6 +55,13 @@ uint32_t size_of(const T* list) {
   return list == nullptr ? 0 : list->size();
 }
 
+// An element of a verified list. FlatBuffers' verifier aligns the length of a list only, not its 64-bit elements.
+int64_t element(const flatbuffers::Vector<int64_t>& list, uint32_t i) {
+  int64_t value = 0;
+  std::memcpy(&value, list.Data() + size_t{i} * sizeof(value), sizeof(value));
+  return flatbuffers::EndianScalar(value);
+}
+
 std::string text_of(const flatbuffers::String* text) {
   return text == nullptr ? std::string() : text->str();
 }
@@ -115,7 +122,7 @@ Result<TensorQuantization> FileReader::read_quantization(const fb::QuantizationP
   if (zero_points != 0 && zero_points != 1 && zero_points != scales)
     return damaged(part, fmt::format("{} scales and {} zero points", scales, zero_points));
   for (uint32_t i = 0; i < scales; ++i)
-    out.zero_points.push_back(zero_points == 0 ? 0 : from.zero_point()->Get(zero_points == 1 ? 0 : i));
+    out.zero_points.push_back(zero_points == 0 ? 0 : element(*from.zero_point(), zero_points == 1 ? 0 : i));
   if (scales == 1) return out;
   // TFLM's person_detect has an axis of 3 for one-dimensional tensors. The only axis with that many indices is meant.
   const int64_t axis = from.quantized_dimension();

@@ -21,14 +21,18 @@ int64_t load_entry(std::span<const std::byte> table, size_t at, int bytes, bool 
   return is_signed ? static_cast<int64_t>(raw << unused) >> unused : static_cast<int64_t>(raw);
 }
 
-// sigmoid(i / 24) in units of 1/65536.
-const std::array<uint16_t, 257>& sigmoid_table() {
-  static const std::array<uint16_t, 257> table = [] {
-    std::array<uint16_t, 257> values{};
-    for (size_t i = 0; i < values.size(); ++i) {
-      const double exact = 65536.0 / (1.0 + std::exp(-static_cast<double>(i) / 24.0));
-      values[i] = static_cast<uint16_t>(std::min(65535.0, std::round(exact)));
+// sigmoid(i / 24) in units of 1/65536, moved by half of the error that interpolation has between i and i + 1. The last
+// entry is 65535. Source: these are the numbers of TensorFlow Lite's table.
+const std::array<uint16_t, 256>& sigmoid_table() {
+  static const std::array<uint16_t, 256> table = [] {
+    const auto sigmoid = [](double x) { return 65536.0 / (1.0 + std::exp(-x / 24.0)); };
+    std::array<uint16_t, 256> values{};
+    for (size_t i = 0; i + 1 < values.size(); ++i) {
+      const auto x = static_cast<double>(i);
+      const double bend = sigmoid(x + 0.5) - (sigmoid(x) + sigmoid(x + 1)) / 2;
+      values[i] = static_cast<uint16_t>(std::floor(sigmoid(x) + bend / 2 + 0.5));
     }
+    values.back() = 65535;
     return values;
   }();
   return table;

@@ -119,7 +119,9 @@ int64_t OutputStage::value(int64_t acc, int32_t channel, int64_t count) const {
   if (adds_bias_) acc = add_wrapping(acc, table_.bias[c]);
   if (mode_ == Mode::kDivide) acc = divide_half_away(acc, count);
   acc = add_wrapping(apply(acc, scaling(c)), zero_point_);
-  if (activation_.clamp) acc = std::clamp(acc, activation_.min, std::max(activation_.min, activation_.max));
+  // The built-in functions saturate by themselves: their input, in units of 1/0x3000, has more than 16 bits.
+  const bool is_built_in = activation_.lut == Lut::kTanh || activation_.lut == Lut::kSigmoid;
+  if (activation_.clamp && !is_built_in) acc = std::clamp(acc, activation_.min, std::max(activation_.min, activation_.max));
   return activate(acc);
 }
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
+from tflite_models import TYPES
 from tier_plugin import every, sampled
 
 SHARED = Path(os.environ.get("CARINA_SHARED", Path(__file__).resolve().parents[4] / "shared"))
@@ -28,19 +30,54 @@ def arrays(folder, what, k):
     return [np.load(p) for p in ([one] if one.exists() else numbered)]
 
 
+def float_borders(folder):
+    """For each input and output the scale, the zero point and the type behind QUANTIZE or before DEQUANTIZE; None: integers."""
+    model = schema.ModelT.InitFromPackedBuf((folder / "model.tflite").read_bytes())
+    graph = model.subgraphs[0]
+
+    def inner(index, ends, other):
+        if graph.tensors[index].type != schema.TensorType.FLOAT32:
+            return None
+        op = next(op for op in graph.operators if index in getattr(op, ends))
+        tensor = graph.tensors[getattr(op, other)[0]]
+        dtype = next(d for d, number in TYPES.items() if number == tensor.type)
+        return np.float32(tensor.quantization.scale[0]), int(tensor.quantization.zeroPoint[0]), dtype
+
+    return [inner(i, "inputs", "outputs") for i in graph.inputs], [inner(i, "outputs", "inputs") for i in graph.outputs]
+
+
+def quantized(array, border):
+    """As a program takes it: floats as integers, uint8 as int8 with the same bits."""
+    if border:
+        scale, zero, dtype = border
+        steps = array / scale
+        whole = np.trunc(steps + np.copysign(np.float32(0.5), steps)).astype(np.int64) + zero
+        array = np.clip(whole, np.iinfo(dtype).min, np.iinfo(dtype).max).astype(dtype)
+    return array.view(np.int8) if array.dtype == np.uint8 else array
+
+
+def dequantized(array, border):
+    if not border:
+        return array
+    scale, zero, dtype = border
+    return scale * (array.view(dtype).astype(np.int64) - zero).astype(np.float32)
+
+
 def same_bits(run_carina, program, folder, work):
-    is_model = program.suffix == ".tflite"  # in a program, uint8 is int8 with the same bits
+    is_model = program.suffix == ".tflite"  # it takes and gives what the file declares
+    borders = None if is_model else float_borders(folder)
     for k in range(json.loads((folder / "case.json").read_text())["inferences"]):
         inputs = []
         for j, array in enumerate(arrays(folder, "in", k)):
-            np.save(work / f"in_{j}.npy", array if is_model or array.dtype != np.uint8 else array.view(np.int8))
+            np.save(work / f"in_{j}.npy", array if is_model else quantized(array, borders[0][j]))
             inputs += ["-i", work / f"in_{j}.npy"]
         run_carina(["run", program, *inputs, "-o", work / "out"])
         for j, expected in enumerate(arrays(folder, "out", k)):
             got = np.load(work / "out" / f"output_{j}.npy")
-            assert got.tobytes() == expected.tobytes() and (got.dtype == expected.dtype or not is_model), (
-                f"{folder.name}: inference {k}, output {j}"
-            )
+            assert got.dtype == expected.dtype or not is_model
+            if not is_model:
+                got = dequantized(got, borders[1][j])
+            assert got.tobytes() == expected.tobytes(), f"{folder.name}: inference {k}, output {j}"
 
 
 @pytest.mark.parametrize("kind", EXACT)
@@ -62,8 +99,8 @@ def test_as_many_networks_are_exact_as_the_guide_says(kind, run_carina, tmp_path
 
 @pytest.mark.parametrize("folder", every(4, folders("litert")), ids=lambda p: p.name)
 def test_networks_have_the_same_bits_on_npus(folder, run_carina, tmp_path):
-    if run_carina(["tosa", folder / "model.tflite", "-o", tmp_path / "m.tosa"], expect=None).code:
+    if run_carina(["tosa", folder / "model.tflite", "--io=int8", "-o", tmp_path / "m.tosa"], expect=None).code:
         pytest.skip("not supported")
     for target in TARGETS[: sampled(1, 3)]:
-        run_carina(["compile", folder / "model.tflite", "--target", target, "-o", tmp_path / "m.pte"])
+        run_carina(["compile", folder / "model.tflite", "--target", target, "--io=int8", "-o", tmp_path / "m.pte"])
         same_bits(run_carina, tmp_path / "m.pte", folder, tmp_path)

@@ -56,8 +56,14 @@ ValueId scaled_operand(Call& call, size_t i, int left, const Multiplier& multipl
                          .input_zp = zero,
                          .to = DType::kInt32,
                          .rounding = ir::kSingleRound});
-  ValueId wide = call.widened(input, zero);
-  wide = call.out.binary(TosaOp::MUL, wide, call.out.splat(DType::kInt32, std::ldexp(1.0, left), 1));
+  ValueId wide;
+  if (call.out.dtype(input) == DType::kInt8) {
+    wide = call.rescale(
+        input, {.multipliers = {{.multiplier = 1 << 30, .exponent = left + 1}}, .input_zp = zero, .to = DType::kInt32});
+  } else {
+    wide = call.out.binary(TosaOp::MUL, call.widened(input, zero),
+                           call.out.splat(DType::kInt32, std::ldexp(1.0, left), 1));
+  }
   return call.rescale(wide, {.multipliers = {multiplier}, .to = DType::kInt32});
 }
 
