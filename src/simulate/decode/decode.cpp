@@ -197,8 +197,10 @@ void decode_weights(const npu::RegisterFile& r, const CoreShape& core, Operation
     op.weights[1] = stream(Reg::WEIGHT1_BASE, Reg::WEIGHT1_LENGTH);
     op.weights[2] = stream(Reg::WEIGHT2_BASE, Reg::WEIGHT2_LENGTH);
     op.weights[3] = stream(Reg::WEIGHT3_BASE, Reg::WEIGHT3_LENGTH);
-    op.fast_weights = FIELD_U85(WEIGHT_FORMAT, "weight_format") != 0;
-    op.sparse_weights = FIELD_U85(WEIGHT_FORMAT, "weight_sparsity") != 0;
+    // Other operations read no weights, whatever format a convolution before them has left in the register.
+    const bool reads_weights = op.kind == OperationKind::kConvolution || op.kind == OperationKind::kDepthwise;
+    op.fast_weights = reads_weights && FIELD_U85(WEIGHT_FORMAT, "weight_format") != 0;
+    op.sparse_weights = reads_weights && FIELD_U85(WEIGHT_FORMAT, "weight_sparsity") != 0;
     if (op.fast_weights) op.weight_streams = 1;
   }
 }

@@ -194,6 +194,17 @@ TEST(Check, too_large_blockdep_is_found_for_the_second_operand) {
   EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("BLOCKDEP 3"));
 }
 
+// A sum reads 32 channels at a time; with sparse weights, a convolution would read 128.
+TEST(Check, weight_format_of_a_convolution_before_is_not_that_of_a_sum) {
+  Machine m;
+  TinyStream s(npu::Product::kU85);
+  s.set(Reg::WEIGHT_FORMAT, int64_t{1} << 4);
+  s.ifm({.depth = 256, .base = 0}).ofm({.depth = 256, .base = 0x400}).copy_pool();
+  s.ifm({.depth = 256, .base = 0x400}).ofm({.depth = 1, .base = 0x800}).set(Reg::BLOCKDEP, 3);
+  s.op(Op::POOL, static_cast<uint16_t>(npu::PoolingMode::REDUCE_SUM));
+  EXPECT_THAT(findings_of(run(s.payload("ethos-u85-256"), m.memory, kChecked)), Not(HasSubstr("BLOCKDEP")));
+}
+
 TEST(Check, read_of_undefined_memory_is_found_with_address) {
   Machine m;
   m.memory.defined = {{.region = 1, .offset = 0, .bytes = 8}};
