@@ -87,6 +87,12 @@ Result<void> check_lengths(const std::vector<CoreStream>& cores, const Weights& 
   return {};
 }
 
+// The same values, in a kernel of the same form: a layer that is called twice may read a row of pixels as channels once.
+bool are_equal(const Weights& a, const Weights& b) {
+  const auto form = [](const Weights& w) { return std::tuple(w.out_channels, w.height, w.width, w.in_channels); };
+  return form(a) == form(b) && a.values == b.values;
+}
+
 // For each request, the first request with the same values in the same order, whatever its scales. These weights are
 // encoded once.
 std::vector<size_t> leaders_of(const std::vector<Request>& requests, const Material& material) {
@@ -97,8 +103,8 @@ std::vector<size_t> leaders_of(const std::vector<Request>& requests, const Mater
     if (!is_new) return known->second;
     const uint64_t hash = sampled_hash(material[id].values.bytes());
     const auto [begin, end] = by_hash.equal_range(hash);
-    const auto same = std::find_if(
-        begin, end, [&](const auto& entry) { return material[entry.second].values == material[id].values; });
+    const auto same =
+        std::find_if(begin, end, [&](const auto& entry) { return are_equal(material[entry.second], material[id]); });
     if (same == end) by_hash.emplace(hash, id);
     return known->second = same == end ? id : same->second;
   };
