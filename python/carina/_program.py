@@ -54,7 +54,6 @@ class Report:
 
     def __init__(self, report: _native.CompileReport | _SavedReport) -> None:
         self._report = report
-        self._state: dict[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_report": _SavedReport(self._report)}
@@ -121,6 +120,7 @@ class Program:
         self.pte = pte
         self.notes = tuple(notes)
         self._report = report
+        self._state: dict[str, Any] | None = None
 
     @classmethod
     def load(cls, path: Path) -> Program:
