@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,28 +46,49 @@ Context context_for(const Context& context, const Options& options, const Way& w
 }
 
 // The cycles of all kernels of a schedule if each runs alone and reads its weights from fast memory, in the format that
-// is decoded faster. Kernels do not overlap, so every plan with these blocks takes at least as many.
-double cycles_of_kernels(const Schedule& schedule, const Context& context, const Target& target) {
+// is decoded faster, and in its own block or that of `for_copies` (by stripe; empty: none). Kernels do not overlap, so
+// every plan with these blocks takes at least as many.
+double cycles_of_kernels(const Schedule& schedule, const Context& context, const Target& target,
+                         std::span<const std::optional<BlockConfig>> for_copies = {}) {
   const KernelCost cost(schedule, context.family, target);
   const Space fast = working_space(target, context.family);
   double sum = 0;
-  for (const Stripe& stripe : schedule.stripes) {
+  for (size_t i = 0; i < schedule.stripes.size(); ++i) {
+    const Stripe& stripe = schedule.stripes[i];
     if (schedule[stripe.step].kind == StepKind::kDma) continue;
     const Step subop = subop_of(schedule, stripe);
-    const auto cycles = [&](const BlockConfig& block) {
+    double least = std::numeric_limits<double>::infinity();
+    const auto consider = [&](BlockConfig block) {
       Feed feed = expected_feed(subop, block, context);
       feed.weights_from = feed.scales_from = fast;
-      return cost.of(subop, block, feed).total;
+      least = std::min(least, cost.of(subop, block, feed).total);
     };
-    double least = cycles(stripe.block);
-    if (has_fast_format(subop, context)) {
-      BlockConfig block = stripe.block;
+    const auto consider_formats = [&](BlockConfig block) {
+      consider(block);
+      if (!has_fast_format(subop, context)) return;
       block.format = npu::WeightFormat::FWD;
-      least = std::min(least, cycles(block));
-    }
+      consider(block);
+    };
+    consider_formats(stripe.block);
+    if (!for_copies.empty() && for_copies[i] && *for_copies[i] != stripe.block) consider_formats(*for_copies[i]);
     sum += least;
   }
   return sum;
+}
+
+// By stripe: its best block if its weights are read from fast memory; nothing if it reads none.
+std::vector<std::optional<BlockConfig>> blocks_for_copies(const Schedule& schedule, const Context& context,
+                                                          ThreadPool& threads) {
+  std::vector<BlockQuestion> questions;
+  for (size_t i = 0; i < schedule.stripes.size(); ++i) {
+    const Step& step = schedule[schedule.stripes[i].step];
+    if (step.kind == StepKind::kDma || !step.weights.valid() || step.reads_written_weights()) continue;
+    questions.push_back({.stripe = StripeId(i), .weights_from = working_space(context.target, context.family)});
+  }
+  const auto answers = best_blocks(schedule, questions, context, threads);
+  std::vector<std::optional<BlockConfig>> blocks(schedule.stripes.size());
+  for (size_t i = 0; i < questions.size(); ++i) blocks[questions[i].stripe.index()] = answers[i];
+  return blocks;
 }
 
 // The cycles in which the second memory hands out all weights and scales once. No plan with these slices takes fewer.
@@ -113,7 +136,7 @@ class Alternatives {
       consider(beginnings_.stripes, {.working_bytes = context_.working_bytes});
     }
     if (waits > (is_search() ? 1.03 : 1.1) && context_.options.variation.cascade_rows == 0 &&
-        context_.options.uses(Optimization::kCascades) && (is_search() || (is_limited() && cascades_can_gain())))
+        context_.options.uses(Optimization::kCascades) && (is_search() || cascades_can_gain()))
       consider_cascades(std::span(kShares).first(is_search() ? 3 : 1));
     return std::move(best_);
   }
@@ -138,8 +161,10 @@ class Alternatives {
     const Context context = context_for(context_, options, way, baseline_);
     const auto blocks = choose_blocks(beginnings_.stripes, context, threads_);
     if (!blocks) return;
-    const bool can_win = cycles_of_kernels(*blocks, context_, context_.target) <= kNominalLoss * least_nominal_ &&
-                         kWorthwhile * cycles_of_kernels(*blocks, context_, slow) <= slow_cycles;
+    const auto copies = blocks_for_copies(*blocks, context, threads_);
+    const bool can_win =
+        cycles_of_kernels(*blocks, context_, context_.target, copies) <= kNominalLoss * least_nominal_ &&
+        kWorthwhile * cycles_of_kernels(*blocks, context_, slow, copies) <= slow_cycles;
     if (can_win || is_search()) consider(beginnings_.stripes, way);
   }
 
@@ -158,10 +183,6 @@ class Alternatives {
     cycles_ = std::move(cycles);
   }
 
-  // Whether something else than the planner limits the memory for copies.
-  [[nodiscard]] bool is_limited() const {
-    return context_.options.arena_budget_bytes > 0 || working_space(context_.target, context_.family) != Space::kArena;
-  }
   // Whether plans of the baseline's slices can be clearly faster: not if the second memory hands out its weights all
   // the time, or the kernels run all the time.
   [[nodiscard]] bool cascades_can_gain() const {

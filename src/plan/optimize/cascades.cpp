@@ -174,7 +174,8 @@ class CascadeChooser {
     std::vector<Schedule> schedules;
     for (const int64_t limit : limits) {
       auto choice = fitting(limit, limit);
-      if (!choice) choice = fitting(search_.fewest_bytes(), limit);
+      const bool patient = context_.options.optimize == Optimize::kSearch;
+      if (!choice && patient) choice = fitting(search_.fewest_bytes(), limit);
       if (!choice || choice->cascades.empty()) continue;
       const auto is_same = [&](const Schedule& made) { return made.cascades == choice->cascades; };
       if (std::ranges::none_of(schedules, is_same)) schedules.push_back(with_cascades(schedule_, choice->cascades));
