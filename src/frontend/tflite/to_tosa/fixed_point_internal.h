@@ -19,7 +19,8 @@ struct Multiplier {
 constexpr int kTooLarge = 1000;
 Multiplier multiplier_of(double real);
 
-// Rounds half away from zero. The result is at most 10^6 in magnitude, and 0 of NaN: scales of a file may be any floats.
+// Rounds half away from zero. The result is at most 10^6 in magnitude, and 0 of NaN: scales of a file may be any
+// floats.
 int64_t rounded(double value);
 
 // a * b / 2^31, rounded half up.

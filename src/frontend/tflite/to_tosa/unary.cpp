@@ -25,7 +25,8 @@ Result<void> check_unary(const Call& call, std::span<const DType> types) {
 
 using FloatFunction = float (*)(float);
 
-// LiteRT's tables: the function of the dequantized value, divided by the result's scale and rounded half away from zero.
+// LiteRT's tables: the function of the dequantized value, divided by the result's scale and rounded half away from
+// zero.
 Result<void> float_table(Call& call, FloatFunction function) {
   CARINA_CHECKED(check_unary(call, kOf8));
   const float in = Call::scale(call.in(0)), inverse = 1.0F / Call::scale(call.result());
