@@ -20,14 +20,15 @@ struct TosaLimits {
   std::vector<std::string> extensions;  // "INT16" ...; only "none": no extension; empty: all
 };
 
-// Returns whether a file holds a TOSA graph or becomes one as it is read, by its name's extension: .tosa, .vgf, .tflite.
+// Returns whether a file holds a TOSA graph or becomes one as it is read, by its name's extension: .tosa, .vgf,
+// .tflite.
 bool is_graph_file(const std::string& path);
 
 // Reads the TOSA graph of such a file without verifying it. Errors: the readers'.
 Result<ir::Module> read_graph_file(const Buffer& file, const std::string& path);
 
-// Reads a .tosa, .vgf or .tflite and verifies it with every profile and extension at this level. All commands read graphs
-// through this function, so later stages may rely on valid graphs. Errors: the reader's; every violated rule.
+// Reads a .tosa, .vgf or .tflite and verifies it with every profile and extension at this level. All commands read
+// graphs through this function, so later stages may rely on valid graphs. Errors: the reader's; every violated rule.
 Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level);
 inline Result<ir::Module> read_sound_tosa(const std::string& path) {
   return read_sound_tosa(path, "8K");

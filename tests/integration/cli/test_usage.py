@@ -497,7 +497,7 @@ def test_inspect_goes_by_what_a_file_holds(run_carina, work, tmp_path):
     for content, word in [
         (b"", "an empty file"),
         (b"\x80\x02}q\x00.", "torch.save"),
-        (b"\x1c\0\0\0TFL3" + bytes(40), "TensorFlow Lite"),
+        (b"\x1c\0\0\0TFL3" + bytes(40), "a version of the .tflite schema"),
     ]:
         (tmp_path / "odd.bin").write_bytes(content)
         assert word in run_carina(["inspect", tmp_path / "odd.bin"], expect=1).stderr

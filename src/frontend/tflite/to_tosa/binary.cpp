@@ -5,7 +5,8 @@
 #include "frontend/tflite/to_tosa/ops_internal.h"
 
 // ADD, SUB, MUL, MAXIMUM, MINIMUM and PRELU.
-//   ADD, int8: both operands in units of max(scales) * 2^-19 (int16: 2^-14), summed in 32 bits, and scaled to the result.
+//   ADD, int8: both operands in units of max(scales) * 2^-19 (int16: 2^-14), summed in 32 bits, and scaled to the
+//   result.
 namespace carina::tflite {
 
 namespace {

@@ -9,6 +9,7 @@ namespace carina::tflite {
 
 Multiplier multiplier_of(double real) {
   if (real == 0) return {};
+  if (!std::isfinite(real)) return {.multiplier = 1 << 30, .exponent = kTooLarge};
   Multiplier out;
   const double mantissa = std::frexp(real, &out.exponent);
   auto fixed = static_cast<int64_t>(std::round(mantissa * static_cast<double>(int64_t{1} << 31)));
@@ -19,6 +20,10 @@ Multiplier multiplier_of(double real) {
   if (out.exponent < -31) return {};
   out.multiplier = static_cast<int32_t>(fixed);
   return out;
+}
+
+int64_t rounded(double value) {
+  return std::isnan(value) ? 0 : static_cast<int64_t>(std::round(std::clamp(value, -1e6, 1e6)));
 }
 
 int32_t doubling_high_multiply(int32_t a, int32_t b) {
@@ -82,7 +87,7 @@ int32_t exp_of_negative(int32_t x) {
 }
 
 Limits limits_of(Activation activation, float scale, int64_t zero_point, Limits type) {
-  const auto integer = [&](float real) { return zero_point + static_cast<int64_t>(std::round(real / scale)); };
+  const auto integer = [&](float real) { return zero_point + rounded(real / scale); };
   switch (activation) {
     case Activation::kRelu:
       return {std::max(type.min, integer(0)), type.max};

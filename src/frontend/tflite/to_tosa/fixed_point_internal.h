@@ -13,9 +13,15 @@ struct Multiplier {
   int exponent = 0;
 };
 
-// Returns the multiplier nearest to a factor that is not negative. Below 2^-32 it is 0.
+// Returns the multiplier nearest to a factor that is not negative. Below 2^-32 it is 0. Of a factor that is not finite
+// the exponent is kTooLarge.
 //   Example: 0.3 gives {1288490189, -1}.
+constexpr int kTooLarge = 1000;
 Multiplier multiplier_of(double real);
+
+// Rounds half away from zero. The result is at most 10^6 in magnitude, and 0 of NaN: scales of a file may be any
+// floats.
+int64_t rounded(double value);
 
 // a * b / 2^31, rounded half up.
 int32_t doubling_high_multiply(int32_t a, int32_t b);

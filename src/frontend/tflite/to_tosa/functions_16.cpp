@@ -10,7 +10,8 @@
 // 2 sigmoid(2x) - 1. TOSA's own table of 513 entries has other steps. So the index and the rest are computed, and two
 // tables give the entry and the distance to the next one:
 //   v = x in units of 1 / (3 * 4096), |v| = index * 512 + rest, sum = entry * 512 + rest * distance
-// SOFTMAX looks up exp of the differences to the largest element and 1 / (1 + x) of the sum's fraction in TOSA's tables.
+// SOFTMAX looks up exp of the differences to the largest element and 1 / (1 + x) of the sum's fraction in TOSA's
+// tables.
 namespace carina::tflite {
 
 namespace {

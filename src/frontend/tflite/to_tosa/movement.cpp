@@ -126,9 +126,8 @@ Result<void> concatenation(Call& call) {
       const float scale = Call::scale(part) * (1.0F / Call::scale(call.result()));
       const float bias = static_cast<float>(-part.quantization.zero_points.front()) * scale;
       const int64_t zero = Call::zero_point(call.result());
-      value = call.looked_up(value, [&](int64_t x) {
-        return static_cast<int64_t>(std::round(static_cast<float>(x + 128) * scale + bias)) + zero;
-      });
+      value =
+          call.looked_up(value, [&](int64_t x) { return rounded(static_cast<float>(x + 128) * scale + bias) + zero; });
     } else {
       CARINA_CHECKED(check_same_quantization(call, part));
     }

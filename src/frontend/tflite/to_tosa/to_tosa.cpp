@@ -92,6 +92,23 @@ const Tensor* unknown_operand(const Builder& b, const Operator& op) {
   return nullptr;
 }
 
+// Returns a tensor without elements, which TOSA does not have. A list of axes or sizes may be empty.
+const Tensor* empty_tensor(const Builder& b, const Operator& op) {
+  const auto is_empty = [&](int32_t index) {
+    return index != kAbsent && b.from.tensors[static_cast<size_t>(index)].shape.elements() == 0;
+  };
+  const auto is_list = [&](int32_t index) {
+    const DType type = b.from.tensors[static_cast<size_t>(index)].dtype;
+    const bool is_integer = type == DType::kInt32 || type == DType::kInt64;
+    return is_integer && !b.values[static_cast<size_t>(index)].valid();
+  };
+  for (const int32_t index : op.inputs) {
+    if (is_empty(index) && !is_list(index)) return &b.from.tensors[static_cast<size_t>(index)];
+  }
+  const auto empty = std::ranges::find_if(op.outputs, is_empty);
+  return empty == op.outputs.end() ? nullptr : &b.from.tensors[static_cast<size_t>(*empty)];
+}
+
 std::unexpected<Diagnostics> no_rule(const Call& call) {
   if (call.op().name == "ethos-u")
     return call.reject("the file has been compiled for an NPU already", {}, {}, "give the file that Vela was given");
@@ -113,6 +130,8 @@ void add_operators(Builder& b, Diagnostics& errors) {
       made = no_rule(call);
     else if (unknown != nullptr)
       made = call.reject("a tensor that keeps its value between runs is not supported", {}, unknown->name);
+    else if (const Tensor* empty = empty_tensor(b, op))
+      made = call.reject("a tensor without elements", {}, empty->name);
     else
       made = rule->function(call);
     if (made) continue;

@@ -25,14 +25,15 @@ Result<void> check_unary(const Call& call, std::span<const DType> types) {
 
 using FloatFunction = float (*)(float);
 
-// LiteRT's tables: the function of the dequantized value, divided by the result's scale and rounded half away from zero.
+// LiteRT's tables: the function of the dequantized value, divided by the result's scale and rounded half away from
+// zero.
 Result<void> float_table(Call& call, FloatFunction function) {
   CARINA_CHECKED(check_unary(call, kOf8));
   const float in = Call::scale(call.in(0)), inverse = 1.0F / Call::scale(call.result());
   const int64_t in_zp = Call::zero_point(call.in(0)), out_zp = Call::zero_point(call.result());
   const ValueId made = call.looked_up(call.value(0), [&](int64_t x) {
     const float y = function(in * static_cast<float>(x - in_zp));
-    return static_cast<int64_t>(std::round(std::clamp(y * inverse, -1e6F, 1e6F))) + out_zp;
+    return rounded(y * inverse) + out_zp;
   });
   return call.set(made);
 }
@@ -114,8 +115,7 @@ Result<void> rectified(Call& call, Activation activation) {
 
 Result<void> relu_0_to_1(Call& call) {
   return rectified(call, [](float scale, int64_t zero_point, Limits type) {
-    return Limits{.min = std::max(type.min, zero_point),
-                  .max = std::min(type.max, zero_point + static_cast<int64_t>(std::round(1.0F / scale)))};
+    return Limits{.min = std::max(type.min, zero_point), .max = std::min(type.max, zero_point + rounded(1.0F / scale))};
   });
 }
 
