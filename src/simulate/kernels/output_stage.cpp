@@ -121,7 +121,8 @@ int64_t OutputStage::value(int64_t acc, int32_t channel, int64_t count) const {
   acc = add_wrapping(apply(acc, scaling(c)), zero_point_);
   // The built-in functions saturate by themselves: their input, in units of 1/0x3000, has more than 16 bits.
   const bool is_built_in = activation_.lut == Lut::kTanh || activation_.lut == Lut::kSigmoid;
-  if (activation_.clamp && !is_built_in) acc = std::clamp(acc, activation_.min, std::max(activation_.min, activation_.max));
+  if (activation_.clamp && !is_built_in)
+    acc = std::clamp(acc, activation_.min, std::max(activation_.min, activation_.max));
   return activate(acc);
 }
 
