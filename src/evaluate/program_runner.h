@@ -55,8 +55,8 @@ class ProgramRunner {
   Result<void> run_into(const datasets::Sample& sample, std::span<const std::span<std::byte>> outputs);
 
   // The state that each run passes on to the next, in the order of the program. A state without a name in the program,
-  // or with one that no file may have, is called state_<n>. state() copies it, and set_state() replaces it. Errors: tensors of another number, type or
-  // shape.
+  // or with one that no file may have, is called state_<n>. state() copies it, and set_state() replaces it. Errors:
+  // tensors of another number, type or shape.
   [[nodiscard]] std::vector<datasets::InputType> state_types() const;
   [[nodiscard]] std::vector<datasets::NamedTensor> state() const;
   Result<void> set_state(std::span<const Tensor> tensors);

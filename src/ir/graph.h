@@ -45,8 +45,8 @@ struct Node {
   NodeId origin = {};
 };
 
-// A tensor that the model keeps from run to run, a mutable buffer. It is an input and an output of the graph: what a run
-// gives as the output is the input of the next run. So no pass can fold it, merge it with an equal one, or drop it.
+// A tensor that the model keeps from run to run, a mutable buffer. It is an input and an output of the graph: what a
+// run gives as the output is the input of the next run. So no pass can fold it, merge it with an equal one, or drop it.
 struct State {
   std::string name;  // of the model's buffer, "blocks.0.k_cache"
   Tensor initial;    // the input of the first run, with its type and shape

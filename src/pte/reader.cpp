@@ -117,7 +117,7 @@ std::string text(const flatbuffers::String* string) {
   return string == nullptr ? std::string() : string->str();
 }
 
-// Returns the initial value of a mutable tensor. Source: schema/program.fbs: the index counts in the table of
+// Returns the initial value of a mutable tensor. Source: ExecuTorch's program.fbs: the index counts in the table of
 // mutable_data_segments that the tensor names, else in the first.
 Result<Buffer> initial_value(const Context& context, const fb::Tensor& tensor, size_t bytes) {
   const auto* tables = context.root->mutable_data_segments();

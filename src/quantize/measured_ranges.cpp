@@ -10,8 +10,8 @@ namespace {
 constexpr std::array kChoices{kFirstRangeChoice, RangeChoice::kHistogram, RangeChoice::kPercentile,
                               RangeChoice::kMinMax};
 // Measuring takes less time than calibration: an integer run is four times as fast as an observed run of the float
-// model, and there are at most four of half of the samples here; of many samples, up to eight of a quarter. Choices that
-// are behind after a part of the samples are given up.
+// model, and there are at most four of half of the samples here; of many samples, up to eight of a quarter. Choices
+// that are behind after a part of the samples are given up.
 constexpr size_t kMinSamples = 16, kMinCompared = 8, kMaxCompared = 64, kComparedPart = 4;
 // With fewer samples, parts of the model do not get ranges of their own: their gain is rarely clear, and each costs as
 // much as a choice for the whole model.

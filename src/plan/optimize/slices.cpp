@@ -87,7 +87,8 @@ Result<void> check_lengths(const std::vector<CoreStream>& cores, const Weights& 
   return {};
 }
 
-// The same values, in a kernel of the same form: a layer that is called twice may read a row of pixels as channels once.
+// The same values, in a kernel of the same form: a layer that is called twice may read a row of pixels as channels
+// once.
 bool are_equal(const Weights& a, const Weights& b) {
   const auto form = [](const Weights& w) { return std::tuple(w.out_channels, w.height, w.width, w.in_channels); };
   return form(a) == form(b) && a.values == b.values;
