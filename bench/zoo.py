@@ -1,0 +1,228 @@
+"""Measures trained models: does the task still work in integers, and what does it cost? Writes build/pages/zoo.md and zoo.json.
+
+usage: zoo.py [--work FOLDER] [--models NAME,NAME] [--page] [--carina PATH]
+
+Each file in bench/zoo_models gives one or more models: `MODELS = [Entry(...)]` (zoo_model.py). A model is quantized with calibration samples
+alone; every figure is of test samples that neither training nor calibration has seen. Programs run on the simulated NPU. "peer" is the PT2E
+quantizer of ExecuTorch's Arm backend; its graph is compiled by Carina, so that only the quantizer differs. Packages with weights are
+installed into FOLDER/packages: they and their data never enter the repository. With --page, the page is written; without, a table is printed.
+"""
+
+import argparse
+import importlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from processes import BUILD, ROOT, commit
+from zoo_model import Trained, packages
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import format_markdown  # noqa: E402
+
+PAGE, NUMBERS = ROOT / "build" / "pages" / "zoo.md", ROOT / "build" / "pages" / "zoo.json"
+TARGET, TARGETS = "ethos-u55-128", ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
+SCHEMES = {
+    "int8": ["-q", "int8"],
+    "int8-only": ["-q", "int8-only"],
+    "int16x8": ["-q", "int16x8"],
+    "auto 105 %": ["-q", "auto", "--max-cycles", "105%"],
+    "auto 150 %": ["-q", "auto", "--max-cycles", "150%"],
+    "int8x4": ["-q", "int8x4+rounded-for-inputs"],
+}
+RESAMPLED = 400  # for the interval of a metric
+
+
+def run(carina, *words):
+    done = subprocess.run([carina, *map(str, words)], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"zoo: {' '.join(map(str, words))}\n{done.stderr}")
+    return done.stdout
+
+
+def decibels(wanted, got):
+    noise = ((got.astype(np.float64) - wanted) ** 2).sum()
+    return float(10 * np.log10((wanted.astype(np.float64) ** 2).sum() / max(noise, 1e-30)))
+
+
+def interval(model, outputs):
+    """The metric with its 95 % interval over the samples."""
+    rng, count = np.random.default_rng(0), len(model.truth)
+    figures = []
+    for _ in range(RESAMPLED):
+        chosen = rng.integers(0, count, count)
+        figures.append(model.metric([output[chosen] for output in outputs], model.truth[chosen]))
+    low, high = np.percentile(figures, (2.5, 97.5))
+    return {"value": float(model.metric(outputs, model.truth)), "low": float(low), "high": float(high)}
+
+
+class Runner:
+    def __init__(self, carina, work, model):
+        self.carina, self.model, self.work = carina, model, work / model.name
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.source, self.calibration = self.work / "model.pt2", self.work / "calibration.npz"
+        first = torch.from_numpy(model.calibration[:1])
+        torch.export.save(torch.export.export(model.module, (first,)), self.source)
+        np.savez(self.calibration, x=model.calibration)
+        np.savez(self.work / "test.npz", x=model.test)
+        with torch.no_grad():
+            outputs = model.module(torch.from_numpy(model.test))
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        self.floats = [output.numpy() for output in outputs]
+
+    def outputs_of(self, program):
+        folder = self.work / "outputs"
+        shutil.rmtree(folder, ignore_errors=True)
+        run(self.carina, "run", program, "-i", self.work / "test.npz", "-o", folder)
+        files = sorted(folder.glob("*.npy"))
+        return [np.load(file).reshape(one.shape) for file, one in zip(files, self.floats, strict=True)]
+
+    def compiled(self, source, target, *words):
+        program, dump = self.work / "program.pte", self.work / "dump"
+        shutil.rmtree(dump, ignore_errors=True)
+        report = run(self.carina, "compile", source, "-t", target, "-o", program, "--dump", dump, "--json", *words)
+        return program, json.loads(report)
+
+    def figures(self, program, report):
+        outputs = self.outputs_of(program)
+        return {
+            **interval(self.model, outputs),
+            "sqnr_db": min(decibels(wanted, got) for wanted, got in zip(self.floats, outputs, strict=True)),
+            "cycles": report["cycles"],
+            "cpu_cycles": report["cpu_cycles"],
+            "milliseconds": 1e3 * report["cycles"] / report["clock_hz"],
+            "sram_bytes": report["sram_bytes"],
+            "flash_bytes": report["program_bytes"],
+        }
+
+    def same_bits(self, target):
+        """Whether the NPU's outputs are the integer graph's: (samples that are, samples)."""
+        program, report = self.compiled(self.source, target, "-q", "int8", "--calibrate", self.calibration)
+        words = ["accuracy", self.source, program, "--data", self.work / "test.npz", "--dump", self.work / "dump"]
+        measured = json.loads(run(self.carina, *words, "--json"))
+        return {"cycles": report["cycles"], "same": measured["npu_equals_integer"], "samples": measured["samples"]}
+
+    def peer(self):
+        from executorch.backends.arm.ethosu import EthosUCompileSpec
+        from executorch.backends.arm.quantizer import EthosUQuantizer, get_symmetric_quantization_config
+        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+        quantizer = EthosUQuantizer(EthosUCompileSpec(TARGET))
+        quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True))
+        prepared = prepare_pt2e(torch.export.load(self.source).module(check_guards=False), quantizer)
+        for sample in self.model.calibration:
+            prepared(torch.from_numpy(sample[None]))
+        first = torch.from_numpy(self.model.calibration[:1])
+        torch.export.save(torch.export.export(convert_pt2e(prepared), (first,)), self.work / "peer.pt2")
+        return self.figures(*self.compiled(self.work / "peer.pt2", TARGET))
+
+    def row(self):
+        model = self.model
+        found = {"float": interval(model, self.floats)}
+        program, _ = self.compiled(self.source, TARGET, "-q", "none", "--no-delegate")
+        found["float by Carina"] = interval(model, self.outputs_of(program))
+        for name, words in SCHEMES.items():
+            found[name] = self.figures(*self.compiled(self.source, TARGET, *words, "--calibrate", self.calibration))
+        found["peer"] = self.peer()
+        facts = {"task": model.task, "source": model.source, "licence": model.licence, "metric": model.unit}
+        bits = {target: self.same_bits(target) for target in TARGETS}
+        return {
+            **facts,
+            "samples": len(model.truth),
+            "calibrated": len(model.calibration),
+            "figures": found,
+            "npu": bits,
+        }
+
+
+def entries(names):
+    for file in sorted((ROOT / "bench" / "zoo_models").glob("*.py")):
+        for entry in importlib.import_module(f"zoo_models.{file.stem}").MODELS:
+            if not names or entry.name in names:
+                yield entry
+
+
+def table(head, rows):
+    return "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def page(found):
+    columns = ["float", "int8", "int8-only", "peer", "auto 105 %", "auto 150 %", "int16x8", "int8x4"]
+    tasks, costs, nearness = [], [], []
+    for name, row in found["models"].items():
+        figures = row["figures"]
+        whole = figures["float"]
+        tasks.append(
+            [name, row["task"], f"{row['metric']}, {row['samples']}"]
+            + [f"{whole['value']:.2f} ({whole['low']:.1f} to {whole['high']:.1f})"]
+            + [f"{figures[column]['value']:.2f}" for column in columns[1:]]
+        )
+        nearness.append([name, *(f"{figures[column]['sqnr_db']:.1f}" for column in columns[1:])])
+        int8 = figures["int8"]
+        costs.append(
+            [name, *(f"{row['npu'][target]['cycles']:,}" for target in TARGETS)]
+            + [f"{100 * figures[column]['cycles'] / int8['cycles']:.1f} %" for column in columns[4:]]
+            + [f"{int8['milliseconds']:.2f}", f"{int8['sram_bytes']:,}", f"{int8['flash_bytes']:,}"]
+        )
+    same = sum(npu["same"] for row in found["models"].values() for npu in row["npu"].values())
+    runs = sum(npu["samples"] for row in found["models"].values() for npu in row["npu"].values())
+    sources = [[name, row["source"], row["licence"]] for name, row in found["models"].items()]
+    cost_head = ["model", *TARGETS, *columns[4:], "ms", "SRAM B", "flash B"]
+    return f"""# Trained models in integers
+
+Generated by `make zoo` at {found["commit"]}: trained models of {len({row["task"] for row in found["models"].values()})} tasks, what they
+still do in integers, and what they cost. Each figure is of test samples that neither training nor calibration has seen. Programs run on the
+simulated NPU: in {same:,} of {runs:,} runs on {", ".join(TARGETS)} the outputs have the bits of the integer graph. `int8` is the default
+(docs/guide/quantize.md); *peer* is the PT2E quantizer of ExecuTorch's Arm backend with the same samples, compiled by Carina.
+
+## Does the task still work?
+The metric of the task. Of the float model, the 95 % interval over the samples: differences within it may be chance.
+
+{table(["model", "task", "metric, samples", *columns], tasks)}
+
+## How near are the outputs?
+SQNR to the float model in dB, of the worst output.
+
+{table(["model", *columns[1:]], nearness)}
+
+## What does it cost?
+NPU cycles with int8 on three NPUs; cycles on {TARGET} of other schemes in relation to int8; milliseconds, SRAM and program with int8 on {TARGET}.
+
+{table(cost_head, costs)}
+
+## Where the models come from
+Weights and data are taken from packages, or made in seconds by a script with fixed seeds. None is in the repository.
+
+{table(["model", "source", "licence"], sources)}
+
+A further model is one file of `bench/zoo_models`. `make zoo MODELS=NAME` prints the rows of some models.
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "zoo")
+    parser.add_argument("--models", default="")
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--carina", default=str(BUILD / "carina"))
+    options = parser.parse_args()
+    torch.set_num_threads(2)
+    packages(options.work / "packages")
+    found = {"commit": commit(), "models": {}}
+    for entry in entries([name for name in options.models.split(",") if name]):
+        model: Trained = entry.load()
+        row = found["models"][entry.name] = Runner(options.carina, options.work, model).row()
+        shown = {name: round(figure["value"], 2) for name, figure in row["figures"].items()}
+        print(f"{entry.name}: {shown}, same bits {row['npu']}", flush=True)
+    if options.page:
+        NUMBERS.parent.mkdir(parents=True, exist_ok=True)
+        NUMBERS.write_text(json.dumps(found, indent=1) + "\n")
+        PAGE.write_text(format_markdown.formatted(page(found)))
+
+
+if __name__ == "__main__":
+    main()
