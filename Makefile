@@ -73,7 +73,7 @@ bench: setup-full test-env build ## benchmarks, as ratios beside the peers run i
 	@cmake --build "$(BUILD)/release" -j $(JOBS) --target benchmarks
 	@$(if $(filter large,$(BENCH)),tests/integration/setup.sh arm && $(TEST_PYTHON) bench/large.py,$(TEST_PYTHON) bench/run.py && $(TEST_PYTHON) bench/kernels.py)
 
-zoo: test-env build ## trained models of many tasks: the task's metric in float and in integers, cycles and memory; writes build/pages/zoo.md (make zoo MODELS=onet,plates prints the rows of some)
+zoo: test-env build ## trained models of many tasks: the task's metric in float and in integers, cycles and memory; writes docs/zoo.md (make zoo MODELS=onet,plates prints the rows of some)
 	@nice $(TEST_PYTHON) bench/zoo.py $(if $(MODELS),--models $(MODELS),--page)
 
 conformance: setup-full test-env build ## 5,000 random modules, 3,000 random graphs for every NPU, the Arm backend's own tests, ExecuTorch's generic backend suite, programs in both runtimes, the tutorials on mobilenet_v2, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours); SCHEDULER=tcp://HOST:PORT: the random graphs on a Dask cluster
