@@ -136,6 +136,11 @@ std::string listed(const Rows& rows, Member member) {
 
 }  // namespace
 
+std::string spec_of(const Override& override) {
+  const std::string word(std::ranges::find(kSelectors, override.of, &Selector::of)->word);
+  return override.name.empty() ? word : word + ":" + override.name;
+}
+
 std::string scheme_names() {
   std::string text;
   for (const Named& row : kNames) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", row.name, row.arm_name);

@@ -71,6 +71,7 @@ class Quantizer {
   Result<void> set_scheme(const Scheme& scheme) {
     CARINA_TRY(schemes_, SchemeOf::create(graph_, scheme, with_.options.user_nodes));
     is_weight_ = weights_among_values(graph_, left_);
+    find_tail();
     return {};
   }
 
@@ -112,7 +113,7 @@ class Quantizer {
   [[nodiscard]] std::vector<NodeScheme> schemes_of_groups() const {
     Assigned all = assigned();
     widen_squares(all);
-    for (const size_t group : tail_groups(all)) widen(all.schemes[group]);
+    for (const size_t group : tail_) widen(all.schemes[group]);
     follow_operands(all.schemes);
     return std::move(all.schemes);
   }
@@ -144,28 +145,30 @@ class Quantizer {
     scheme.smallest_scale = wide.smallest_scale;
   }
 
-  // The groups behind the last large layers that get 16 bits, unless the scheme or the user says otherwise.
-  [[nodiscard]] std::vector<size_t> tail_groups(const Assigned& all) const {
-    if (schemes_.general().activations.tail != Tail::kWide) return {};
+  // Finds the groups behind the last large layers that get 16 bits, unless the scheme or the user says otherwise.
+  void find_tail() {
+    tail_.clear();
+    if (schemes_.general().activations.tail != Tail::kWide) return;
+    Assigned all = assigned();
+    widen_squares(all);
     std::vector<bool> is_free(graph_.values.size(), false);
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const size_t group = calibrated_.sharing.group[v];
       if (is_activation(v))
         is_free[group] = all.ranks[group] == 0 && all.schemes[group].activations.dtype == DType::kInt8;
     }
-    return wide_tail(graph_, {.groups = calibrated_.sharing.group,
-                              .is_free = is_free,
-                              .weights_allow = schemes_.general().weights.dtype != DType::kInt4,
-                              .narrow_outputs = with_.options.narrow_outputs});
+    tail_ = wide_tail(graph_, {.groups = calibrated_.sharing.group,
+                               .is_free = is_free,
+                               .weights_allow = schemes_.general().weights.dtype != DType::kInt4,
+                               .narrow_outputs = with_.options.narrow_outputs});
   }
 
   // Says which nodes' results have 16 bits in a scheme with 8.
   void report_tail(const Scheme& scheme, const Log& log) const {
-    const std::vector<size_t> tail = tail_groups(assigned());
     std::vector<std::string> names;
     for (const Node& node : graph_.nodes) {
       const bool is_wide = std::ranges::any_of(node.outputs, [&](ValueId id) {
-        return id.valid() && std::ranges::binary_search(tail, calibrated_.sharing.group[id.index()]);
+        return id.valid() && std::ranges::binary_search(tail_, calibrated_.sharing.group[id.index()]);
       });
       if (is_wide && (names.empty() || names.back() != node.name)) names.push_back(node.name);
     }
@@ -313,6 +316,7 @@ class Quantizer {
     }
     left_ = left_float(graph_, left);
     is_weight_ = weights_among_values(graph_, left_);
+    find_tail();
     set_activations();
   }
 
@@ -477,6 +481,7 @@ class Quantizer {
   SchemeOf schemes_;
   LeftFloat left_;
   std::vector<bool> is_weight_;
+  std::vector<size_t> tail_;     // groups with 16 bits in a scheme with 8, in ascending order
   std::vector<size_t> readers_;  // per value
 };
 

@@ -137,24 +137,6 @@ void check_edges(const Override& override, Diagnostics& errors) {
                     .fault = Fault::kUsage});
 }
 
-std::string option_of(const Override& override) {
-  switch (override.of) {
-    case Override::Of::kNode:
-      return "node:" + override.name;
-    case Override::Of::kOperator:
-      return "op:" + override.name;
-    case Override::Of::kModule:
-      return "module:" + override.name;
-    case Override::Of::kModuleType:
-      return "type:" + override.name;
-    case Override::Of::kInputs:
-      return "input";
-    case Override::Of::kOutputs:
-      return "output";
-  }
-  CARINA_UNREACHABLE("override", override.of);
-}
-
 }  // namespace
 
 std::map<size_t, std::string> left_float_by(const Scheme& scheme, const ir::Graph& graph,
@@ -171,7 +153,7 @@ std::map<size_t, std::string> left_float_by(const Scheme& scheme, const ir::Grap
     for (const Override& override : scheme.overrides) {
       if (is_of_edges(override) || !applies(override, node, user_nodes)) continue;
       reasons.erase(origin);
-      if (!override.scheme) reasons[origin] = fmt::format("--quantize-at {}=float keeps it float", option_of(override));
+      if (!override.scheme) reasons[origin] = fmt::format("--quantize-at {}=float keeps it float", spec_of(override));
     }
   }
   return reasons;

@@ -27,6 +27,9 @@ struct Ranked {
   size_t rank = 0;
 };
 
+// The nodes of an override as parse_override() reads them: "node:conv2d", "inputs".
+std::string spec_of(const Override& override);
+
 // Why a scheme leaves nodes float: by Node::origin, with what would quantize them. Example: "grid_sampler stays float,
 // because 8 bits do not resolve its coordinates; --quantize-at op:grid_sampler=int16x8 quantizes it".
 std::map<size_t, std::string> left_float_by(const Scheme& scheme, const ir::Graph& graph,
