@@ -12,13 +12,13 @@ import argparse
 import importlib
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import torch
 from processes import BUILD, ROOT, commit
+from range_rules import decibels, run
 from zoo_model import Trained, packages
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -35,18 +35,6 @@ SCHEMES = {
     "int8x4": ["-q", "int8x4+rounded-for-inputs"],
 }
 RESAMPLED = 400  # for the interval of a metric
-
-
-def run(carina, *words):
-    done = subprocess.run([carina, *map(str, words)], capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"zoo: {' '.join(map(str, words))}\n{done.stderr}")
-    return done.stdout
-
-
-def decibels(wanted, got):
-    noise = ((got.astype(np.float64) - wanted) ** 2).sum()
-    return float(10 * np.log10((wanted.astype(np.float64) ** 2).sum() / max(noise, 1e-30)))
 
 
 def interval(model, outputs):
@@ -85,13 +73,15 @@ class Runner:
         program, dump = self.work / "program.pte", self.work / "dump"
         shutil.rmtree(dump, ignore_errors=True)
         report = run(self.carina, "compile", source, "-t", target, "-o", program, "--dump", dump, "--json", *words)
-        return program, json.loads(report)
+        return program, json.loads(report.stdout)
 
     def figures(self, program, report):
         outputs = self.outputs_of(program)
         return {
             **interval(self.model, outputs),
-            "sqnr_db": min(decibels(wanted, got) for wanted, got in zip(self.floats, outputs, strict=True)),
+            "sqnr_db": min(
+                float(decibels(wanted, got - wanted)) for wanted, got in zip(self.floats, outputs, strict=True)
+            ),
             "cycles": report["cycles"],
             "cpu_cycles": report["cpu_cycles"],
             "milliseconds": 1e3 * report["cycles"] / report["clock_hz"],
@@ -103,7 +93,7 @@ class Runner:
         """Whether the NPU's outputs are the integer graph's: (samples that are, samples)."""
         program, report = self.compiled(self.source, target, "-q", "int8", "--calibrate", self.calibration)
         words = ["accuracy", self.source, program, "--data", self.work / "test.npz", "--dump", self.work / "dump"]
-        measured = json.loads(run(self.carina, *words, "--json"))
+        measured = json.loads(run(self.carina, *words, "--json").stdout)
         return {"cycles": report["cycles"], "same": measured["npu_equals_integer"], "samples": measured["samples"]}
 
     def peer(self):
