@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from carina._command import firmware as firmware
     from carina._command import qemu as qemu
     from carina._command import sweep as sweep
+    from carina._finetune import Finetuned as Finetuned
+    from carina._finetune import finetune as finetune
     from carina._inspect import inspect as inspect
     from carina._measure import Measured as Measured
     from carina._measure import accuracy as accuracy
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 # The module of each name. A name is imported when it is first used, so that `import carina` loads nothing.
 _HOMES = {
     "carina._command": ("DeviceRun", "Sweep", "disasm", "firmware", "qemu", "sweep"),
+    "carina._finetune": ("Finetuned", "finetune"),
     "carina._inspect": ("inspect",),
     "carina._measure": ("Measured", "accuracy", "compare"),
     "carina._native": ("__version__", "targets"),
@@ -77,6 +80,7 @@ __all__ = [
     "Diagnostic",
     "EnvironmentFailure",
     "Explanation",
+    "Finetuned",
     "InputError",
     "InternalError",
     "Measured",
@@ -94,6 +98,7 @@ __all__ = [
     "compile",
     "disasm",
     "explain",
+    "finetune",
     "firmware",
     "inspect",
     "interpret",

@@ -18,7 +18,6 @@
 #include "carina/check.h"
 #include "datasets/sample_reader.h"
 #include "driver/cpu_nodes.h"
-#include "driver/wide_values_internal.h"
 #include "evaluate/kernel_evaluator.h"
 #include "facts/aten_traits.h"
 #include "facts/cpu_costs.h"
@@ -30,6 +29,7 @@
 #include "quantize/sharing.h"
 #include "quantize/similarity.h"
 #include "quantize/state_samples.h"
+#include "quantize/wide_values.h"
 
 namespace carina::driver {
 
@@ -348,7 +348,7 @@ class MixedPrecision {
 
   // Schemes with 16 bits in all values but those that expensive nodes read.
   void add_wide_but_expensive(std::vector<Candidate>& candidates) const {
-    for (WideValues& values : wide_but_expensive(model_.graph, cycles_of_nodes_)) {
+    for (quantize::WideValues& values : quantize::wide_but_expensive(model_.graph, cycles_of_nodes_)) {
       const size_t count = values.narrow.size();
       candidates.push_back({.scheme = scheme_with(**quantize::parse_scheme("int8"), std::move(values.wide),
                                                   fmt::format("int16x8, but int8 where the {} most expensive {} read",

@@ -15,6 +15,7 @@
 #include "quantize/quantizer_internal.h"
 #include "quantize/similarity.h"
 #include "quantize/state_samples.h"
+#include "quantize/wide_values.h"
 
 namespace carina::quantize {
 
@@ -107,6 +108,18 @@ bool measures_ranges(const Scheme& scheme) {
   return uses(scheme, RangeChoice::kMeasured);
 }
 
+constexpr int64_t kSteps16 = 1 << 15;  // fewer: a type of 8 bits
+
+// 16 bits where they cost a few percent of the cycles, by an estimate. No value: nothing is so cheap.
+std::optional<WideValues> cheap_wide_values(const ir::Graph& graph) {
+  constexpr double kFewPercent = 0.04;
+  std::optional<WideValues> cheap;
+  for (WideValues& values : wide_but_expensive(graph, estimated_cycles(graph))) {
+    if (values.share <= kFewPercent) cheap = std::move(values);
+  }
+  return cheap;
+}
+
 // Weights that are rounded for their inputs take seconds, and ranges are compared without them.
 Scheme rounded_to_nearest(Scheme scheme) {
   scheme.general.weights.rounding = Rounding::kNearest;
@@ -125,6 +138,25 @@ struct Observed::State {
   FigureCache figures{0};
   size_t samples = 0;
   std::optional<std::vector<RangeChoice>> measured;  // per group of values
+
+  [[nodiscard]] Application application() {
+    static const std::vector<RangeChoice> none;
+    return {.options = options, .calibrated = calibrated, .measured = measured ? *measured : none, .figures = figures};
+  }
+
+  // The errors of a quantized graph's outputs on a few samples, added up.
+  [[nodiscard]] Result<double> error_of(const ir::Graph& quantized) const {
+    constexpr size_t kSamples = 8;
+    const OutputErrors errors(calibrated.kept_outputs);
+    double sum = 0;
+    CARINA_CHECKED(run_samples(quantized, calibrated.kept_samples,
+                               {.threads = options.threads, .evaluator = options.evaluator}, Log{},
+                               [&](size_t sample, const std::vector<Tensor>& outputs) {
+                                 sum += errors.of(sample, outputs);
+                                 return sample + 1 < kSamples;
+                               }));
+    return sum;
+  }
 
   // Chooses the ranges where the scheme says kMeasured, by the error of the outputs.
   Result<void> measure_ranges(const Scheme& asked) {
@@ -197,14 +229,40 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& given
 Result<ir::Graph> Observed::quantized(const Scheme& scheme, const Log& log) {
   log.progress("quantize", 0, 1);
   if (measures_ranges(scheme) && !state_->measured) CARINA_CHECKED(state_->measure_ranges(scheme));
-  const std::vector<RangeChoice> none;
   ir::Graph graph = state_->graph;
-  const Application with{.options = state_->options,
-                         .calibrated = state_->calibrated,
-                         .measured = state_->measured ? *state_->measured : none,
-                         .figures = state_->figures};
-  CARINA_CHECKED(apply_scheme(graph, scheme, with, log));
+  CARINA_CHECKED(apply_scheme(graph, scheme, state_->application(), log));
   return graph;
+}
+
+// The trial takes one more application of a scheme and a few integer runs. Its cycles are not measured, which would
+// take another plan: --quantize auto does that.
+Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantized, const Log& log) const {
+  const bool is_plain = scheme.general.activations.tail == Tail::kWide &&
+                        scheme.general.activations.steps() < kSteps16 && scheme.overrides.empty() &&
+                        !scheme.name.starts_with("auto");  // which has measured such schemes
+  if (!is_plain || state_->calibrated.kept_samples.empty()) return {};
+  const std::optional<WideValues> values = cheap_wide_values(state_->graph);
+  if (!values) return {};
+  Scheme wider = rounded_to_nearest(scheme);
+  wider.overrides.insert(wider.overrides.begin(), values->wide.begin(), values->wide.end());
+  ir::Graph graph = state_->graph;
+  CARINA_CHECKED(apply_scheme(graph, wider, state_->application(), Log{}));
+  CARINA_TRY(const double error, state_->error_of(quantized));
+  CARINA_TRY(const double error_of_wider, state_->error_of(graph));
+  constexpr double kMuch = 3, kDecibels = 20, kLeast = 1e-9;
+  if (error == 0) return {};
+  const double gain = kDecibels * std::log10(error / std::max(error_of_wider, kLeast * error));
+  if (gain < kMuch) return {};
+  log.note(
+      {.where = scheme.name,
+       .what = fmt::format("16 bits in all values but those that {} {} would bring {:.0f} dB, for a few percent of "
+                           "the cycles",
+                           values->narrow.size() == 1 ? values->narrow.front()
+                                                      : fmt::format("the {} largest nodes", values->narrow.size()),
+                           values->narrow.size() == 1 ? "reads" : "read", gain),
+       .hint = "--quantize auto --max-cycles 105% measures such schemes; --quantize-at sets them",
+       .severity = Severity::kNote});
+  return {};
 }
 
 const ir::Graph& Observed::floats() const {
@@ -221,6 +279,7 @@ Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, 
                              const Log& log) {
   CARINA_TRY(Observed observed, Observed::create(std::move(aten), samples, options, log));
   CARINA_TRY(aten, observed.quantized(options.scheme, log));
+  CARINA_CHECKED(observed.note_wider(options.scheme, aten, log));
   return observed.findings();
 }
 

@@ -56,6 +56,9 @@ class Observed {
   // Returns the graph with Value::quantization set by the scheme. Ranges that are measured are those of the first
   // scheme that measures them.
   Result<ir::Graph> quantized(const Scheme& scheme, const Log& log);
+  // Says what 16 bits in all values but those that the largest nodes read would bring, if that is much. `quantized` is
+  // the result of `scheme`.
+  Result<void> note_wider(const Scheme& scheme, const ir::Graph& quantized, const Log& log) const;
   // Returns the float graph that is quantized: equalized, if options.scheme says so.
   [[nodiscard]] const ir::Graph& floats() const;
   [[nodiscard]] PtqFindings findings() const;

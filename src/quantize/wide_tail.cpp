@@ -31,7 +31,7 @@ class WideTail {
     for (size_t v = 0; v < graph.values.size(); ++v) members_[request.groups[v]].emplace_back(v);
     int64_t pairs = 0, largest = 0;
     for (const Node& node : graph.nodes) {
-      pairs += pairs_of(node);
+      pairs += multiplications_of(graph, node);
       largest = std::max(largest, elements_of(node.inputs) + elements_of(node.outputs));
     }
     cycles_left_ = pairs / kPairsInCycle / kShareOfCycles;
@@ -168,7 +168,8 @@ class WideTail {
     const AtenTraits& traits = traits_of(node.op.aten());
     const int64_t moved = elements_of(node.outputs) / kBytesInCycle + kCyclesOfNode;
     if (weight_role_of(node))
-      return request_.weights_allow ? std::optional(pairs_of(node) / kPairsInCycle + kCyclesOfNode) : std::nullopt;
+      return request_.weights_allow ? std::optional(multiplications_of(graph_, node) / kPairsInCycle + kCyclesOfNode)
+                                    : std::nullopt;
     switch (traits.family) {
       case AtenFamily::kFunction:
         return moved + kCyclesOfTable;
@@ -195,17 +196,6 @@ class WideTail {
     return groups;
   }
 
-  // The multiplications of a layer with weights: each of its results, or of its operands if it is transposed, has those
-  // of one filter.
-  [[nodiscard]] int64_t pairs_of(const Node& node) const {
-    const std::optional<WeightRole> role = node.op.is_aten() ? weight_role_of(node) : std::nullopt;
-    if (!role || role->weight >= node.inputs.size()) return 0;
-    const Shape& weights = graph_[node.inputs[role->weight]].shape;
-    const ValueId counted = role->axis == 0 ? node.outputs.front() : node.inputs.front();
-    const int64_t filters = weights.rank() == 0 ? 0 : weights.dims()[0];
-    return filters == 0 ? 0 : graph_[counted].shape.elements() * (weights.elements() / filters);
-  }
-
   [[nodiscard]] int64_t elements_of(const std::vector<ValueId>& ids) const {
     int64_t elements = 0;
     for (const ValueId id : ids) {
@@ -230,6 +220,16 @@ class WideTail {
 };
 
 }  // namespace
+
+// Each result of a layer, or each of its operands if it is transposed, has the multiplications of one filter.
+int64_t multiplications_of(const ir::Graph& graph, const Node& node) {
+  const std::optional<WeightRole> role = node.op.is_aten() ? weight_role_of(node) : std::nullopt;
+  if (!role || role->weight >= node.inputs.size()) return 0;
+  const Shape& weights = graph[node.inputs[role->weight]].shape;
+  const ValueId counted = role->axis == 0 ? node.outputs.front() : node.inputs.front();
+  const int64_t filters = weights.rank() == 0 ? 0 : weights.dims()[0];
+  return filters == 0 ? 0 : graph[counted].shape.elements() * (weights.elements() / filters);
+}
 
 std::vector<size_t> wide_tail(const ir::Graph& graph, const TailRequest& request) {
   return WideTail(graph, request).run();

@@ -1,6 +1,7 @@
 """Fixtures of the integration tests: Carina's program, and other programs to compare with.
 
 carina           path of the program ($CARINA_BIN, else build/release/bin/carina); a missing program fails the test
+package          the Python package `carina` of the build, imported into this process
 forked_python    forked_python("torch").run(source, *arguments) -> as `python -c`, with imports done before (forked_python.py)
 run_carina       run_carina(["compile", ...], expect=0) -> Result(stdout, stderr, code, .json)
 case, cases_folder, shared   networks: cases_fixtures.py
@@ -15,6 +16,7 @@ import importlib.metadata
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +33,7 @@ from cases_fixtures import make_cases, pytest_generate_tests, shared  # noqa: E4
 
 ROOT = Path(__file__).resolve().parents[2]
 TEST_ENV = Path(os.environ["CARINA_TEST_ENV"])
+PACKAGE = Path(os.environ["CARINA_BIN"]).parents[1] / "python"
 CACHE = TEST_ENV / "cache"
 
 
@@ -66,6 +69,16 @@ def carina():
     if not path.exists():
         pytest.fail(f"{path} is missing: run `make build`")
     return path
+
+
+@pytest.fixture(scope="session")
+def package(carina):
+    """The package of the build, imported into this process."""
+    sys.path.insert(0, str(PACKAGE))
+    import carina as package
+
+    assert package.__file__.startswith(str(PACKAGE)), "another carina was imported first"
+    return package
 
 
 @pytest.fixture(scope="session")

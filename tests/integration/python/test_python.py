@@ -15,22 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
+from conftest import PACKAGE, ROOT
 from torch.utils.data import DataLoader, TensorDataset
 
 DIGITS = ROOT / "models" / "digits"
 TARGET = "ethos-u55-128"
-PACKAGE = Path(os.environ["CARINA_BIN"]).parents[1] / "python"
-
-
-@pytest.fixture(scope="session")
-def package(carina):
-    """The package of the build, imported into this process."""
-    sys.path.insert(0, str(PACKAGE))
-    import carina as package
-
-    assert package.__file__.startswith(str(PACKAGE)), "another carina was imported first"
-    return package
 
 
 @pytest.fixture(scope="session")

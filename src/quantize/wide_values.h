@@ -8,12 +8,17 @@
 #include "ir/graph.h"
 #include "quantize/scheme.h"
 
-namespace carina::driver {
+namespace carina::quantize {
 
 struct WideValues {
-  std::vector<quantize::Override> wide;  // of a scheme with 8 bits
-  std::vector<std::string> narrow;       // the nodes that read 8 bits
+  double share = 0;                 // of the cycles that may be paid
+  std::vector<Override> wide;       // of a scheme with 8 bits
+  std::vector<std::string> narrow;  // the nodes that read 8 bits
 };
+
+// Returns the cycles of each node on an NPU with 256 multipliers, by its multiplications and results alone. For a
+// choice that must not depend on the target.
+std::vector<int64_t> estimated_cycles(const ir::Graph& graph);
 
 // Returns such schemes for shares of the cycles in steps of about two, each once. `cycles` are those of each node with
 // 8 bits; a node takes about twice as many if it reads 16 bits, so the cheapest nodes read them, as many as the share
@@ -23,4 +28,4 @@ struct WideValues {
 //   of all other nodes, and the outputs, have 16.
 std::vector<WideValues> wide_but_expensive(const ir::Graph& graph, const std::vector<int64_t>& cycles);
 
-}  // namespace carina::driver
+}  // namespace carina::quantize

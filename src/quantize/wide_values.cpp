@@ -2,10 +2,11 @@
 #include <array>
 #include <numeric>
 
-#include "driver/wide_values_internal.h"
 #include "quantize/sharing.h"
+#include "quantize/wide_tail_internal.h"
+#include "quantize/wide_values.h"
 
-namespace carina::driver {
+namespace carina::quantize {
 
 namespace {
 
@@ -30,23 +31,34 @@ WideValues wide_but_read_by(const ir::Graph& graph, const std::vector<size_t>& g
     }
   }
   const auto narrow = [&](ir::ValueId id) { return id.valid() && is_narrow[groups[id.index()]]; };
-  const quantize::NodeScheme wide = **quantize::parse_scheme("int16x8");
+  const NodeScheme wide = **parse_scheme("int16x8");
   if (std::ranges::none_of(graph.inputs, narrow))
-    values.wide.push_back({.of = quantize::Override::Of::kInputs, .name = {}, .scheme = wide});
+    values.wide.push_back({.of = Override::Of::kInputs, .name = {}, .scheme = wide});
   for (const ir::Node& node : graph.nodes) {
     if (std::ranges::none_of(node.outputs, narrow))
-      values.wide.push_back({.of = quantize::Override::Of::kNode, .name = node.name, .scheme = wide});
+      values.wide.push_back({.of = Override::Of::kNode, .name = node.name, .scheme = wide});
   }
   return values;
 }
 
 }  // namespace
 
+std::vector<int64_t> estimated_cycles(const ir::Graph& graph) {
+  constexpr int64_t kPairsInCycle = 256, kElementsInCycle = 8, kCyclesOfNode = 32;
+  std::vector<int64_t> cycles;
+  for (const ir::Node& node : graph.nodes) {
+    int64_t elements = 0;
+    for (const ir::ValueId id : node.outputs) elements += id.valid() ? graph[id].shape.elements() : 0;
+    cycles.push_back(multiplications_of(graph, node) / kPairsInCycle + elements / kElementsInCycle + kCyclesOfNode);
+  }
+  return cycles;
+}
+
 std::vector<WideValues> wide_but_expensive(const ir::Graph& graph, const std::vector<int64_t>& cycles) {
   const auto all = static_cast<double>(std::accumulate(cycles.begin(), cycles.end(), int64_t{0}));
   const std::vector<size_t> order = cheapest_first(cycles);
   const std::vector<bool> left_float(graph.nodes.size(), false);
-  const std::vector<size_t> groups = quantize::sharing_of(graph, left_float, quantize::Extrema::kShare).group;
+  const std::vector<size_t> groups = sharing_of(graph, left_float, Extrema::kShare).group;
   std::vector<WideValues> found;
   size_t cheap = 0, last = order.size() + 1;
   double paid = 0;
@@ -57,9 +69,10 @@ std::vector<WideValues> wide_but_expensive(const ir::Graph& graph, const std::ve
     last = cheap;
     const std::vector<size_t> expensive(order.begin() + static_cast<std::ptrdiff_t>(cheap), order.end());
     WideValues values = wide_but_read_by(graph, groups, expensive);
+    values.share = share;
     if (!values.wide.empty()) found.push_back(std::move(values));
   }
   return found;
 }
 
-}  // namespace carina::driver
+}  // namespace carina::quantize
