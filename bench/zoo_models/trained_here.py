@@ -1,7 +1,7 @@
 """Small networks that bench/range_networks.py trains in seconds on digits, photographs of scikit-learn, and drawings."""
 
 from range_networks import NETWORKS, UNITS, trained
-from zoo_model import Entry, Trained
+from zoo_model import Entry, Trained, Training
 
 TASKS = {
     "plain": "image classification",
@@ -35,6 +35,7 @@ def load(name):
         truth=y[test],
         metric=network.metric,
         unit=UNITS[network.metric],
+        training=Training(x[: network.trained], y[: network.trained], network.loss),
     )
 
 
