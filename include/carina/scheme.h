@@ -79,6 +79,7 @@ struct WeightScheme {
   MeanError mean_error = MeanError::kTakenFromBias;
   Equalization equalization = Equalization::kAcrossLayers;  // only the general scheme's value is used
   Pruning pruning = Pruning::kNone;
+  int clusters = 0;  // at most so many different integers among the weights of a layer, 2 and more; 0: any number
 
   bool operator==(const WeightScheme&) const = default;
 };

@@ -60,6 +60,7 @@ OPTIONS = (
     Option("quantize_config", "quantize", "file", "path", None),
     Option("io", "quantize", "io", "name", None),
     Option("prune_weights", "quantize", "prune", "name", None),
+    Option("cluster_weights", "quantize", "clusters", "name", None),
     Option("no_delegate", "", "delegates", "flag", "nothing"),
     Option("delegate_all", "", "delegates", "flag", "all"),
     Option("cpu_node", "", "cpu_nodes", "texts", None),
@@ -103,6 +104,7 @@ class QuantizeOptions(TypedDict, total=False):
     quantize_config: Path | None
     io: Literal["float", "int8", "uint8", "int16"] | None
     prune_weights: str | None
+    cluster_weights: str | None
     mean: float | Sequence[float]  # of calibration data that are images: a channel value v becomes (v / 255 - mean) / std
     std: float | Sequence[float]
 

@@ -107,12 +107,18 @@ void add_schemes(const driver::CompileRequest& request, const driver::PreparedMo
   };
   add("int8", "8-bit activations and weights");
   add("int8x4", "4-bit weights");
-  if (!request.quantize.prune.empty() || model.model.quantization.starts_with("auto")) return;
-  choices.push_back({.what = "two of each four weights pruned (other results: see carina accuracy)",
-                     .options = "--prune-weights 2:4",
-                     .request = request,
-                     .quantizes_anew = true});
-  choices.back().request.quantize.prune = "2:4";
+  if (model.model.quantization.starts_with("auto")) return;
+  const auto add_detail = [&](std::string options::QuantizeOptions::* detail, const char* value, const char* what,
+                              const char* option) {
+    if (!(request.quantize.*detail).empty()) return;
+    choices.push_back({.what = fmt::format("{} (other results: see carina accuracy)", what),
+                       .options = fmt::format("{} {}", option, value),
+                       .request = request,
+                       .quantizes_anew = true});
+    choices.back().request.quantize.*detail = value;
+  };
+  add_detail(&options::QuantizeOptions::prune, "2:4", "two of each four weights pruned", "--prune-weights");
+  add_detail(&options::QuantizeOptions::clusters, "16", "16 different weights in a layer", "--cluster-weights");
 }
 
 Alternative measured(const Choice& choice, const driver::PreparedModel& model) {

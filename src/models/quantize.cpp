@@ -26,12 +26,17 @@ bool has_quantized_activation(const ir::Graph& graph, const ir::Node& node) {
   return std::ranges::find(graph.inputs, integers) != graph.inputs.end();
 }
 
+// Whether the user asked for other weights than the model has.
+bool changes_weights(const quantize::WeightScheme& weights) {
+  return weights.pruning != quantize::Pruning::kNone || weights.clusters > 0;
+}
+
 Result<void> take_imported(Model& model, const QuantizeRequest& request, const Log& log) {
   const bool has_data = request.samples && request.origin != QuantizeRequest::Origin::kStandIn;
-  if (request.scheme.general.weights.pruning != quantize::Pruning::kNone)
+  if (changes_weights(request.scheme.general.weights))
     return fail({.where = model.name,
-                 .what = "the model is quantized already, so its weights cannot be pruned",
-                 .hint = "prune the float model, or leave --prune-weights out",
+                 .what = "the model is quantized already, so its weights cannot be pruned or clustered",
+                 .hint = "give the float model, or leave --prune-weights and --cluster-weights out",
                  .fault = Fault::kUsage});
   if (has_data || request.mode == QuantizeMode::kAlways) {
     log.note({.where = model.name,
@@ -111,8 +116,7 @@ Result<void> quantize_values(Model& model, const QuantizeRequest& request, const
   if (request.mode == QuantizeMode::kNone) return {};
   if (request.origin == QuantizeRequest::Origin::kStandIn) return estimate(model, request, log);
   if (request.samples) return calibrate(model, request, log);
-  if (request.mode != QuantizeMode::kAlways && request.scheme.general.weights.pruning == quantize::Pruning::kNone)
-    return {};
+  if (request.mode != QuantizeMode::kAlways && !changes_weights(request.scheme.general.weights)) return {};
   return fail({.where = model.name,
                .what = fmt::format("{} quantization needs calibration data", request.scheme.name),
                .hint = "give --calibrate FILE.npz with real inputs of the model; --calibrate random shows cycles and "

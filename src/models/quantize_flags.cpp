@@ -15,7 +15,7 @@ namespace carina::models {
 
 namespace {
 
-constexpr std::string_view kNoQuantization = "none", kMixed = "auto";
+constexpr std::string_view kNoQuantization = "none", kMixed = "auto", kPruned = "pruned-", kClustered = "clustered-";
 
 std::unexpected<Diagnostics> unusable(const std::string& file, std::string what, std::string expected) {
   return fail(
@@ -131,21 +131,27 @@ Result<void> check_search(const QuantizeFlags& flags, const QuantizeRequest& req
   return {};
 }
 
-// Adds --prune-weights to the scheme.
-Result<void> prune(const QuantizeFlags& flags, QuantizeRequest& request) {
-  if (flags.prune.empty()) return {};
+// Adds a detail that has an option of its own to the scheme: --prune-weights 2:4 is "+pruned-2:4".
+Result<void> add_detail(std::string_view option, const std::string& given, std::string_view word,
+                        const QuantizeFlags& flags, QuantizeRequest& request) {
+  if (given.empty()) return {};
   const auto wrong = [&](std::string what, std::string expected, const std::string& got) {
-    return fail({.where = "--prune-weights",
+    return fail({.where = std::string(option),
                  .what = std::move(what),
                  .expected = std::move(expected),
                  .got = got,
                  .fault = Fault::kUsage});
   };
-  if (flags.prune != "2:4") return wrong("unknown pattern of zeros", "2:4", flags.prune);
   if (request.auto_goal || request.mode == QuantizeMode::kNone)
     return wrong("the option has no effect with this quantization", "a scheme: int8, int16x8", flags.scheme);
-  request.scheme.general.weights.pruning = quantize::Pruning::kTwoOfFour;
-  request.scheme.name += "+pruned-2:4";
+  const std::string detail = fmt::format("+{}{}", word, given), name = request.scheme.name + detail;
+  if (request.scheme.name.ends_with(detail) || request.scheme.name.contains(detail + "+")) return {};
+  const auto scheme = quantize::parse_scheme(name);
+  if (!scheme)
+    return word == kPruned ? wrong("unknown pattern of zeros", "2:4", given)
+                           : wrong("unknown number of clusters", "a number from 2 to 64", given);
+  request.scheme.general = **scheme;
+  request.scheme.name = name;
   return {};
 }
 
@@ -192,7 +198,8 @@ Result<QuantizeRequest> parse_quantize_flags(const QuantizeFlags& given) {
   CARINA_TRY(const QuantizeFlags flags, with_file(given));
   QuantizeRequest request;
   CARINA_CHECKED(set_scheme(flags, request));
-  CARINA_CHECKED(prune(flags, request));
+  CARINA_CHECKED(add_detail("--prune-weights", flags.prune, kPruned, flags, request));
+  CARINA_CHECKED(add_detail("--cluster-weights", flags.clusters, kClustered, flags, request));
   CARINA_CHECKED(check_search(flags, request));
   CARINA_TRY(request.raw_io, edges_of(flags.io));
   Diagnostics errors;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text/nearest.h"
+#include "base/text/number.h"
 #include "quantize/scheme.h"
 
 namespace carina::quantize {
@@ -110,6 +111,19 @@ string_view cut(string_view& rest, char mark) {
   return head;
 }
 
+constexpr string_view kClustered = "clustered-";
+
+Result<int> clusters_of(string_view text) {
+  constexpr int kMost = 64;
+  const auto number = number_in<int>(text);
+  if (number && *number >= 2 && *number <= kMost) return *number;
+  return fail({.where = "quantization scheme",
+               .what = "unknown number of clusters",
+               .expected = fmt::format("{}N with N from 2 to {}", kClustered, kMost),
+               .got = std::string(text),
+               .fault = Fault::kUsage});
+}
+
 struct Selector {
   string_view word;
   Override::Of of;
@@ -148,7 +162,7 @@ std::string scheme_names() {
 }
 
 std::string scheme_details() {
-  return listed(kDetails, &Detail::word);
+  return listed(kDetails, &Detail::word) + ", clustered-N";
 }
 
 Result<std::optional<NodeScheme>> parse_scheme(string_view spec) {
@@ -166,6 +180,10 @@ Result<std::optional<NodeScheme>> parse_scheme(string_view spec) {
   std::map<string_view, string_view> given;  // the properties that are set, and the detail that set each
   while (!rest.empty()) {
     const string_view word = cut(rest, '+');
+    if (word.starts_with(kClustered)) {
+      CARINA_TRY(scheme.weights.clusters, clusters_of(word.substr(kClustered.size())));
+      continue;
+    }
     const auto* detail = std::ranges::find(kDetails, word, &Detail::word);
     if (detail == kDetails.end())
       return unknown("detail of a scheme", word, scheme_details(), words_of(kDetails, &Detail::word));

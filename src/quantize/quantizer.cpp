@@ -12,6 +12,7 @@
 
 #include "base/parallel/parallel.h"
 #include "facts/aten_traits.h"
+#include "quantize/cluster_internal.h"
 #include "quantize/domains.h"
 #include "quantize/known_bounds_internal.h"
 #include "quantize/weight_parameters_internal.h"
@@ -395,11 +396,13 @@ class Quantizer {
     WeightFigures figures{.role = role, .parameters = weight_parameters(floats, role.axis, weights, smallest_scale)};
     if (!figures.parameters) return figures;
     const LayerStatistics* statistics = statistics_of(node, floats.shape);
-    if (statistics == nullptr) return figures;
-    if (weights.rounding == Rounding::kForInputs)
+    if (statistics != nullptr && weights.rounding == Rounding::kForInputs)
       weight.constant = figures.rounded = rounded_for_inputs(floats, *figures.parameters, *statistics);
+    if (weights.clusters > 0 && role.axis == 0)
+      weight.constant = figures.rounded = clustered(*weight.constant, *figures.parameters, weights.clusters);
     weight.quantization = figures.parameters;
-    if (weights.mean_error == MeanError::kTakenFromBias) figures.mean_errors = mean_errors(floats, weight, *statistics);
+    if (statistics != nullptr && weights.mean_error == MeanError::kTakenFromBias)
+      figures.mean_errors = mean_errors(floats, weight, *statistics);
     return figures;
   }
 

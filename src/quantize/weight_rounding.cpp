@@ -151,6 +151,25 @@ bool fits(const LayerStatistics& statistics, const Shape& weight) {
          });
 }
 
+// The weights are clamped first, which is exact because the limits are integers; then adding and subtracting 1.5 * 2^23
+// rounds to even. The loop has lanes, so that compilers vectorize it.
+void round_channel(std::span<const float> floats, double scale, const Quantization& q, std::span<float> steps) {
+  constexpr float kRounding = 12582912.0F;
+  constexpr size_t kLanes = 16;
+  const auto inverse = static_cast<float>(1.0 / scale);
+  const auto min = static_cast<float>(q.qmin), max = static_cast<float>(q.qmax);
+  const auto round = [&](float real) {
+    const float wanted = real * inverse;
+    const float limited = wanted < min ? min : (wanted > max ? max : wanted);
+    return (limited + kRounding) - kRounding;
+  };
+  const size_t whole = floats.size() - floats.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) steps[i + lane] = round(floats[i + lane]);
+  }
+  for (size_t i = whole; i < floats.size(); ++i) steps[i] = round(floats[i]);
+}
+
 Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStatistics& statistics) {
   const auto floats = weight.values<float>();
   const auto channels = static_cast<size_t>(weight.shape[0]);
@@ -173,25 +192,6 @@ Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStat
 namespace {
 
 constexpr size_t kTogether = 8;  // channels whose sums are independent
-
-// Rounds the weights of one channel as the lowering does. They are clamped first, which is exact because the limits are
-// integers; then adding and subtracting 1.5 * 2^23 rounds to even. The loop has lanes, so that compilers vectorize it.
-void round_channel(std::span<const float> floats, double scale, const Quantization& q, std::span<float> steps) {
-  constexpr float kRounding = 12582912.0F;
-  constexpr size_t kLanes = 16;
-  const auto inverse = static_cast<float>(1.0 / scale);
-  const auto min = static_cast<float>(q.qmin), max = static_cast<float>(q.qmax);
-  const auto round = [&](float real) {
-    const float wanted = real * inverse;
-    const float limited = wanted < min ? min : (wanted > max ? max : wanted);
-    return (limited + kRounding) - kRounding;
-  };
-  const size_t whole = floats.size() - floats.size() % kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) steps[i + lane] = round(floats[i + lane]);
-  }
-  for (size_t i = whole; i < floats.size(); ++i) steps[i] = round(floats[i]);
-}
 
 // Channels are the rows of the weights [O, terms].
 struct Channels {

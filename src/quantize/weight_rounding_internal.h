@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "carina/tensor.h"
@@ -14,6 +15,9 @@ namespace carina::quantize {
 // one scale. `statistics` must have products. Source: Frantar et al., "GPTQ: Accurate Post-Training Quantization for
 // Generative Pre-trained Transformers", ICLR 2023, algorithm 1, as Babai's nearest plane.
 Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStatistics& statistics);
+
+// Rounds the weights of one channel as the lowering does, to steps of `scale` within the limits of `q`.
+void round_channel(std::span<const float> floats, double scale, const Quantization& q, std::span<float> steps);
 
 // Returns the mean error of each output channel that the rounding of weights causes. `weight` holds the rounded
 // weights, or the floats with the parameters by which they will be rounded.

@@ -69,12 +69,25 @@ def test_weights_that_pytorch_pruned_give_the_same_program(run_carina, model, co
     assert "(1 of 36864 groups of four input channels have more than two)" in done.stderr
 
 
+def test_clusters_take_fewer_bytes_and_keep_the_bits(run_carina, model, tmp_path):
+    plain = compiled(run_carina, model, "--dump", tmp_path / "plain").json
+    words = ["--cluster-weights", "8", "--dump", tmp_path / "dump"]
+    few = compiled(run_carina, model, *words).json
+    assert few["program_bytes"] < 0.7 * plain["program_bytes"]
+    (graph,) = (tmp_path / "dump").glob("*.tosa")
+    measured = run_carina(["accuracy", model, model.with_name("m.pte"), "--data", model.with_name("c.npz"), "--dump", tmp_path / "dump"])
+    assert re.search(r"NPU bits = integer graph's bits: (\d+) of \1 ", measured.stdout)
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         (["--prune-weights", "1:4"], "unknown pattern of zeros"),
         (["--prune-weights", "2:4", "-q", "auto"], "no effect with this quantization"),
         (["--prune-weights", "2:4", "-q", "none"], "no effect with this quantization"),
+        (["--cluster-weights", "1"], "unknown number of clusters"),
+        (["--cluster-weights", "many"], "unknown number of clusters"),
+        (["--cluster-weights", "16", "-q", "none"], "no effect with this quantization"),
     ],
 )
 def test_wrong_pruning_is_an_error(run_carina, model, options, text):
