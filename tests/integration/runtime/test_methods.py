@@ -192,3 +192,38 @@ def test_a_schedule_that_does_not_fit_is_rejected(text, says, run_carina, tmp_pa
     path.write_bytes(to_edge({"forward": programs()["forward"]}).to_executorch().buffer)
     (tmp_path / "steps.json").write_text(text)
     assert says in run_carina(["run", path, "--schedule", tmp_path / "steps.json"], expect=1).stderr
+
+
+class Language(nn.Module):
+    """Predicts the token after the last one, plus how many tokens of the cache are odd."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(16))
+
+    def forward(self, tokens, pos):
+        self.cache[pos] = (tokens[0] % 2).float()
+        wanted = (tokens[0, -1:] + 1 + self.cache.sum()) % 11
+        return -(torch.arange(11.0)[None] - wanted).abs()[None]
+
+
+def test_tokens_are_generated_with_the_cache_of_both_methods(run_carina, tmp_path):
+    for name, count in (("prefill", 2), ("decode", 1)):
+        inputs = (torch.zeros(1, count, dtype=torch.int64), torch.arange(count))
+        torch.export.save(torch.export.export(Language().eval(), inputs), tmp_path / f"{name}.pt2")
+    program = tmp_path / "model.pte"
+    options = ["--method", "decode", "--method", f"prefill={tmp_path / 'prefill.pt2'}"]
+    target = ["--target", "ethos-u55-128", "--no-delegate"]
+    run_carina(["compile", tmp_path / "decode.pt2", *target, "-o", program, *options])
+    run_carina(["run", program, "--generate", 6, "--tokens", "3,4,5", "-o", tmp_path / "out"])
+    tokens = [3, 4, 5]
+    while len(tokens) < 9:
+        tokens.append((tokens[-1] + 1 + sum(token % 2 for token in tokens)) % 11)
+    assert np.load(tmp_path / "out" / "output_0.npy").tolist() == tokens[3:]
+    draw = ["run", program, "--generate", 6, "--tokens", "3,4,5", "--top-k", 4, "-o"]
+    drawn = []
+    for seed in (1, 1, 2):
+        run_carina([*draw, tmp_path / "drawn", "--seed", seed])
+        drawn.append(np.load(tmp_path / "drawn" / "output_0.npy").tolist())
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert "begins with a token" in run_carina(["run", program, "--generate", 6], expect=2).stderr
