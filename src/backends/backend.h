@@ -13,6 +13,7 @@
 #include "carina/log.h"
 #include "carina/result.h"
 #include "check/front_end.h"
+#include "check/state_tie.h"
 #include "ir/graph.h"
 #include "lower/target.h"
 #include "npu/weights/encoded_weights_cache.h"
@@ -35,6 +36,7 @@ struct DelegateOptions : options::ScheduleOptions {
   Artifacts artifacts = Artifacts::kDrop;
   std::vector<Show> shown = {};                 // sections to show in the report
   npu::EncodedWeightsCache* streams = nullptr;  // plan::Options::streams
+  std::vector<check::StateTie> ties = {};       // the state that the network passes on, for the check
   check::FrontEnd front_end = {};               // what a quick check counts as the compilation's work
 };
 

@@ -37,7 +37,8 @@ Result<CheckedPlan> plan_without(const LeftOut& left_out, const ir::Graph& tosa,
                                                .network = plan.network,
                                                .extent = options.check,
                                                .front_end = options.front_end,
-                                               .threads = options.threads},
+                                               .threads = options.threads,
+                                               .ties = options.ties},
                                               log));
   return plan;
 }

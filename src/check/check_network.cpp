@@ -40,6 +40,10 @@ class Check {
     return part_.is_whole(what_.tosa) ? what_.tosa : first_nodes(what_.tosa, part_.extent.nodes);
   }
   [[nodiscard]] std::optional<Difference> compare(const Sample& sample, const simulate::Memory& memory) const;
+  // The inputs of step `step` that are state: those of the step before it, whose results are given; nothing after the
+  // last step that passes state on.
+  [[nodiscard]] std::vector<GivenInput> state(int step, std::span<const Tensor> before) const;
+  [[nodiscard]] int samples() const;
   // The engine whose fast kernels make the difference, because with its plain ones there is none; nullptr: the network
   // is wrong.
   [[nodiscard]] const char* wrong_engine(const Sample& sample, const simulate::Memory& memory) const;
@@ -57,6 +61,12 @@ class Check {
   Part part_;
 };
 
+// The memory of results is the interpreter's until its next run.
+std::vector<Tensor> copies_of(std::vector<Tensor> tensors) {
+  for (Tensor& tensor : tensors) tensor.data = Buffer::copy_of(tensor.data.bytes());
+  return tensors;
+}
+
 Result<results::CheckReport> Check::run() {
   if (part_.extent.nodes == 0 && !part_.is_whole(what_.tosa)) return report(0, kMoreThanAFifth);
   auto interpreter = interpreter_of(graph(), Fusing::kYes, what_.threads);
@@ -65,13 +75,15 @@ Result<results::CheckReport> Check::run() {
   simulate::Options watched = options();
   watched.after_operation = [&](uint32_t ended) { word = ended; };
   NetworkRun network(what_.network, std::move(watched));
-  for (int s = 0; s < part_.extent.samples; ++s) {
-    auto sample = draw_sample(what_.tosa, *interpreter, s);
+  std::vector<Tensor> before;  // results of the last sample
+  for (int s = 0; s < samples(); ++s) {
+    auto sample = draw_sample(what_.tosa, *interpreter, s, state(s, before));
     if (!sample)
       return report(s, "the model has no result for the inputs that were drawn: " + sample.error().front().what);
     word.reset();
     if (const auto done = network.run(sample->inputs); !done) return rejected(done.error(), word);
     auto difference = compare(*sample, network.memory());
+    before = copies_of(sample->results);
     if (!difference) {
       if (s == 0 && what_.extent == options::Check::kFull) CARINA_CHECKED(accesses(*sample));
       continue;
@@ -81,7 +93,22 @@ Result<results::CheckReport> Check::run() {
     CARINA_CHECKED(report_fast_kernels(engine, what_.tosa.name, log_));
     break;
   }
-  return report(part_.extent.samples, part_.is_whole(what_.tosa) ? "" : kMoreThanAFifth);
+  return report(samples(), part_.is_whole(what_.tosa) ? "" : kMoreThanAFifth);
+}
+
+int Check::samples() const {
+  const bool is_stepped = !what_.ties.empty() && part_.is_whole(what_.tosa) && part_.extent.samples == kSamples;
+  if (!is_stepped) return part_.extent.samples;
+  return kSteps + (what_.extent == options::Check::kFull ? kSamples : 0);  // and samples with any state
+}
+
+std::vector<GivenInput> Check::state(int step, std::span<const Tensor> before) const {
+  std::vector<GivenInput> given;
+  const bool is_stepped = step == 0 || (step < kSteps && part_.is_whole(what_.tosa));
+  if (!is_stepped) return given;
+  for (const StateTie& tie : what_.ties)
+    given.push_back({.index = tie.input, .tensor = step == 0 ? tie.initial : before[tie.output]});
+  return given;
 }
 
 std::optional<Difference> Check::compare(const Sample& sample, const simulate::Memory& memory) const {

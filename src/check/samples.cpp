@@ -17,11 +17,16 @@ Result<interpret::Interpreter> create(ir::Graph graph, const interpret::Options&
 
 }  // namespace
 
-Result<Sample> draw_sample(const ir::Graph& tosa, interpret::Interpreter& interpreter, int sample) {
+Result<Sample> draw_sample(const ir::Graph& tosa, interpret::Interpreter& interpreter, int sample,
+                           std::span<const GivenInput> given) {
   Diagnostics why{{.where = {}, .what = "an input has a type of which no values are drawn"}};
   for (const Spread spread : kSpreads) {
     auto inputs = draw_inputs(tosa, sample, spread);
     if (!inputs) break;
+    for (const GivenInput& one : given) {
+      (*inputs)[one.index] = one.tensor;
+      (*inputs)[one.index].shape = tosa[tosa.inputs[one.index]].shape;
+    }
     interpreter.reset_variables();
     auto results = interpreter.run(*inputs);
     if (results) return Sample{.inputs = *std::move(inputs), .results = *std::move(results)};

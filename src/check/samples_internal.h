@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,15 @@ struct Sample {
   std::vector<Tensor> results;
 };
 
+// An input that is not drawn.
+struct GivenInput {
+  size_t index = 0;
+  Tensor tensor;
+};
+
 // Draws inputs of a graph for which the interpreter has results. Errors: it has none for any inputs.
-Result<Sample> draw_sample(const ir::Graph& tosa, interpret::Interpreter& interpreter, int sample);
+Result<Sample> draw_sample(const ir::Graph& tosa, interpret::Interpreter& interpreter, int sample,
+                           std::span<const GivenInput> given = {});
 
 // An interpreter of one graph. kNo: each value is computed on its own, with the fast kernels.
 enum class Fusing { kYes, kNo };

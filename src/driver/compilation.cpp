@@ -129,8 +129,11 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
                         const backends::Backend& backend, const Log& log) {
   const bool is_float = !options.quantize.samples && options.quantize.mode != models::QuantizeMode::kAlways;
   const bool for_cpu = options.split.delegates == DelegateMode::kNothing && is_float;
-  models::Import import = models::import_model(
-      file, where, log, {.passes = options.split.passes, .loop_rounds = options.loop_rounds, .for_cpu = for_cpu});
+  models::Import import = models::import_model(file, where, log,
+                                               {.passes = options.split.passes,
+                                                .loop_rounds = options.loop_rounds,
+                                                .shared_states = options.shared_states,
+                                                .for_cpu = for_cpu});
   Compilation stopped{.model = {.name = where, .nodes = std::move(import.nodes), .graph = {}},
                       .delegated = {},
                       .package = {},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct CompileOptions : options::PipelineOptions {
   models::QuantizeRequest quantize;
   SplitOptions split;
   backends::DelegateOptions delegate;
+  std::set<std::string> shared_states = {};  // pt2::ReadOptions::shared_states
 };
 
 // Sets the options for a model that Carina quantized: operators that the target lacks pass floats between each other,

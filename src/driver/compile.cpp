@@ -12,8 +12,10 @@
 #include "datasets/samples.h"
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
+#include "driver/methods.h"
 #include "driver/operator_origins_internal.h"
 #include "driver/prepared_model.h"
+#include "driver/state_note_internal.h"
 #include "files/file_kind.h"
 #include "frontend/tosa/flatbuffer.h"
 #include "lower/lower.h"
@@ -63,28 +65,6 @@ Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRe
               .hint = "-o FILE.pte contains them",
               .severity = Severity::kWarning});
   return std::move(found->bytes);
-}
-
-// Says which tensors a program keeps from run to run, and what that costs.
-void note_state(const Compilation& compilation, const Log& log) {
-  if (!compilation.package) return;
-  const ir::Graph& program = compilation.delegated->split.partitioned.program;
-  if (program.states.empty()) return;
-  size_t bytes = 0;
-  std::string names;
-  constexpr size_t kListed = 4;
-  for (size_t i = 0; i < program.states.size(); ++i) {
-    const ir::Value& value = program[program.state_input(i)];
-    bytes += tensor_bytes(value.dtype, value.shape);
-    if (i < kListed)
-      names += fmt::format("{}{} {} {}", i == 0 ? "" : ", ", program.states[i].name, name_of(value.dtype),
-                           to_string(value.shape));
-  }
-  log.note({.where = compilation.model.name,
-            .what = fmt::format("the program keeps state from run to run: {}{}, {} bytes, of which each run copies {}",
-                                names, program.states.size() > kListed ? " ..." : "", bytes,
-                                compilation.package->copied_state_bytes),
-            .severity = Severity::kNote});
 }
 
 // Compiles the model as far as possible. Errors: a file that cannot be read, or wrong usage, since then nothing can be
@@ -262,6 +242,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   const ScopedThreadPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
+  if (!request.methods.empty()) return compile_methods(request, backend, log);
   CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
   warn_of_idle_npu(compilation, request, backend, log);

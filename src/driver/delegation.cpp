@@ -39,15 +39,36 @@ bool add_rejections(const Diagnostics& errors, std::string_view rule, Rejections
   return rejected.size() > before;
 }
 
+// The states that the program passes to a delegate and takes from it without a conversion.
+std::vector<check::StateTie> ties_of(const ir::Graph& program, size_t delegate) {
+  const auto is_call = [&](const ir::Node& node) {
+    return node.op == ir::Op(AtenOp::executorch_call_delegate_default) &&
+           node.attributes.integer("delegate") == static_cast<int64_t>(delegate);
+  };
+  std::vector<check::StateTie> ties;
+  const auto call = std::ranges::find_if(program.nodes, is_call);
+  if (call == program.nodes.end()) return ties;
+  for (size_t i = 0; i < program.states.size(); ++i) {
+    const auto input = std::ranges::find(call->inputs, program.state_input(i));
+    const auto output = std::ranges::find(call->outputs, program.state_output(i));
+    if (input == call->inputs.end() || output == call->outputs.end()) continue;
+    ties.push_back({.input = static_cast<size_t>(input - call->inputs.begin()),
+                    .output = static_cast<size_t>(output - call->outputs.begin()),
+                    .initial = program.states[i].initial});
+  }
+  return ties;
+}
+
 // Compiles all delegates. Errors: those of the backend for all delegates, each with the node from which the TOSA node
 // was made.
-Result<std::vector<backends::Delegate>> compile_all(const std::vector<ir::Graph>& graphs,
-                                                    const backends::Backend& backend,
-                                                    const backends::DelegateOptions& options, const Log& log) {
+Result<std::vector<backends::Delegate>> compile_all(const Split& split, const backends::Backend& backend,
+                                                    backends::DelegateOptions options, const Log& log) {
+  const std::vector<ir::Graph>& graphs = split.tosa;
   std::vector<backends::Delegate> delegates;
   Diagnostics errors;
   for (size_t i = 0; i < graphs.size(); ++i) {
     log.progress("compile for the NPU", i, graphs.size());
+    options.ties = ties_of(split.partitioned.program, i);
     auto delegate = backend.compile(graphs[i], options, log);
     if (delegate)
       delegates.push_back(*std::move(delegate));
@@ -78,7 +99,7 @@ void drop_weights(const ir::Graph& prepared) {
 
 Result<Delegated> compile_delegates(Split split, const backends::Backend& backend,
                                     const backends::DelegateOptions& options, const Log& log) {
-  CARINA_TRY(std::vector<backends::Delegate> delegates, compile_all(split.tosa, backend, options, log));
+  CARINA_TRY(std::vector<backends::Delegate> delegates, compile_all(split, backend, options, log));
   drop_constants(split, options);
   return Delegated{.split = std::move(split), .delegates = std::move(delegates)};
 }
@@ -95,7 +116,7 @@ Result<Delegated> delegate_graph(const ir::Graph& prepared, const backends::Back
       continue;
     }
     drop_weights(prepared);
-    auto delegates = compile_all(split->tosa, backend, options, log);
+    auto delegates = compile_all(*split, backend, options, log);
     if (delegates) {
       drop_constants(*split, options);
       return Delegated{.split = *std::move(split), .delegates = *std::move(delegates)};

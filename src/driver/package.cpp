@@ -35,12 +35,31 @@ int64_t copied_state_bytes_of(const pte::Plan& plan) {
   return bytes;
 }
 
+std::vector<pte::Delegate> packaged(const Delegated& delegated) {
+  std::vector<pte::Delegate> delegates;
+  for (const backends::Delegate& delegate : delegated.delegates) delegates.push_back(delegate.packaged);
+  return delegates;
+}
+
+pte::DelegateData storage_of(const pte::Program& program) {
+  return pte::delegates_fit_inline(program) ? pte::DelegateData::kInline : pte::DelegateData::kSegment;
+}
+
 }  // namespace
 
 Result<Package> package(const Delegated& delegated, pte::CpuKernels kernels) {
-  std::vector<pte::Delegate> delegates;
-  for (const backends::Delegate& delegate : delegated.delegates) delegates.push_back(delegate.packaged);
-  return package(delegated.split.partitioned.program, delegates, kernels);
+  return package(delegated.split.partitioned.program, packaged(delegated), kernels);
+}
+
+Result<std::vector<std::byte>> package_methods(std::span<const PackagedMethod> methods, pte::CpuKernels kernels) {
+  std::vector<std::vector<pte::Delegate>> delegates;
+  for (const PackagedMethod& method : methods) delegates.push_back(packaged(method.delegated));
+  std::vector<pte::MethodGraph> graphs;
+  for (size_t i = 0; i < methods.size(); ++i)
+    graphs.push_back(
+        {.name = methods[i].name, .graph = methods[i].delegated.split.partitioned.program, .delegates = delegates[i]});
+  CARINA_TRY(const pte::Program program, pte::emit_methods(graphs, kernels));
+  return pte::write_program(program, {.delegate_data = storage_of(program)});
 }
 
 Result<Package> package(const ir::Graph& graph, std::span<const pte::Delegate> delegates, pte::CpuKernels kernels) {
@@ -50,8 +69,7 @@ Result<Package> package(const ir::Graph& graph, std::span<const pte::Delegate> d
                  .planned_bytes = std::accumulate(planned.begin(), planned.end(), int64_t{0}),
                  .copied_state_bytes = copied_state_bytes_of(program.plans.front()),
                  .in_segments = !pte::delegates_fit_inline(program)};
-  const auto storage = result.in_segments ? pte::DelegateData::kSegment : pte::DelegateData::kInline;
-  CARINA_TRY(result.program, pte::write_program(program, {.delegate_data = storage}));
+  CARINA_TRY(result.program, pte::write_program(program, {.delegate_data = storage_of(program)}));
   result.tables_bytes = tables_bytes_of(result.program);
   return result;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "carina/result.h"
@@ -25,5 +26,14 @@ struct Package {
 Result<Package> package(const ir::Graph& program, std::span<const pte::Delegate> delegates,
                         pte::CpuKernels kernels = pte::CpuKernels::kPortable);
 Result<Package> package(const Delegated& delegated, pte::CpuKernels kernels);
+
+// One method of a program.
+struct PackagedMethod {
+  std::string name;
+  const Delegated& delegated;
+};
+
+// Writes several methods as one .pte. Errors: those of pte::emit_methods().
+Result<std::vector<std::byte>> package_methods(std::span<const PackagedMethod> methods, pte::CpuKernels kernels);
 
 }  // namespace carina::driver

@@ -117,8 +117,10 @@ std::unexpected<Diagnostics> ProgramRunner::pool_lacks(std::string_view pool, co
 Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, const std::string& where,
                                                            std::span<runtime::Backend* const> backends,
                                                            std::span<const Buffer> data, RunnerKernels kernels,
-                                                           const std::string& method, MemoryPools pools) {
+                                                           const std::string& method, MemoryPools pools,
+                                                           std::shared_ptr<SharedMemory> shared) {
   std::unique_ptr<ProgramRunner> runner(new ProgramRunner());
+  runner->shared_ = std::move(shared);
   runner->pools_ = pools;
   runner->file_ = file;
   runner->where_ = where;
@@ -167,6 +169,24 @@ Result<std::span<std::byte>> ProgramRunner::planned_buffer(size_t bytes) {
   return std::span(memory, bytes);
 }
 
+// The memory of a buffer that another method has too; as zeros, if no method has run with it. Empty: the method's own.
+std::span<std::byte> ProgramRunner::shared_buffer(size_t index, size_t bytes) {
+  const auto is_alike = [&](size_t method) {
+    return index < program_.planned_buffers(method) && program_.planned_buffer_bytes(method, index) == bytes;
+  };
+  if (!shared_ || index == 0 || bytes == 0) return {};
+  for (size_t m = 0; m < program_.methods(); ++m) {
+    if (!is_alike(m)) return {};
+  }
+  shared_->buffers.resize(std::max(shared_->buffers.size(), index + 1));
+  MutableBuffer& buffer = shared_->buffers[index];
+  if (buffer.bytes().empty()) {
+    buffer = MutableBuffer::allocate(bytes);
+    std::ranges::fill(buffer.bytes(), std::byte{0});
+  }
+  return buffer.bytes();
+}
+
 Result<void> ProgramRunner::plan_memory() {
   if (pools_.method_bytes != 0) {
     method_memory_ = MutableBuffer::allocate(pools_.method_bytes);
@@ -182,6 +202,10 @@ Result<void> ProgramRunner::plan_memory() {
                    .what = fmt::format("the program plans too much memory: {} bytes in buffer {}", bytes, i + 1),
                    .expected = fmt::format("at most {} bytes in all", kMaxPlannedBytes),
                    .hint = "the file may be damaged, or a tensor of the model is too large"});
+    if (const std::span<std::byte> memory = shared_buffer(i, bytes); !memory.empty()) {
+      planned_.push_back(memory);
+      continue;
+    }
     CARINA_TRY(const std::span<std::byte> memory, planned_buffer(bytes));
     planned_.push_back(memory);
     std::ranges::fill(planned_.back(), std::byte{0});  // state without an initial value starts at zero

@@ -30,6 +30,12 @@ struct MemoryPools {
   size_t temp_bytes = 0;    // temporary memory of kernels and delegates
 };
 
+// Planned memory that the methods of one program share: all buffers but the first, which have the states that methods
+// have in common. A method that is loaded with it takes what a method before it has left there.
+struct SharedMemory {
+  std::vector<MutableBuffer> buffers = {};  // by number; empty: no method has it yet
+};
+
 // Runs the embedded executor on the host. Its arenas are vectors. Without given pool sizes they grow until the program
 // fits. It runs the method with the given name; if none is given, "forward", or else the first.
 class ProgramRunner {
@@ -41,7 +47,8 @@ class ProgramRunner {
   static Result<std::unique_ptr<ProgramRunner>> load(const Buffer& file, const std::string& where,
                                                      std::span<runtime::Backend* const> backends,
                                                      std::span<const Buffer> data = {}, RunnerKernels kernels = {},
-                                                     const std::string& method = {}, MemoryPools pools = {});
+                                                     const std::string& method = {}, MemoryPools pools = {},
+                                                     std::shared_ptr<SharedMemory> shared = {});
 
   [[nodiscard]] std::vector<datasets::InputType> inputs() const;
   // The name, type and shape of each output tensor; of one whose sizes may vary, the largest until it runs.
@@ -89,6 +96,7 @@ class ProgramRunner {
   Result<void> load_data(std::span<const Buffer> data);
   Result<void> plan_memory();
   Result<std::span<std::byte>> planned_buffer(size_t bytes);
+  std::span<std::byte> shared_buffer(size_t index, size_t bytes);
   Result<void> load_method();
   runtime::Error load_into_arena();
   void set_scratch(size_t bytes);
@@ -119,6 +127,7 @@ class ProgramRunner {
   MutableBuffer scratch_memory_;
   runtime::Arena method_arena_;
   runtime::Arena scratch_arena_;
+  std::shared_ptr<SharedMemory> shared_;  // nullptr: the method's state is its own
   std::vector<MutableBuffer> planned_memory_;
   std::vector<std::span<std::byte>> planned_;
   std::vector<Buffer> aligned_inputs_;  // converted inputs, for tensors whose axes the program stores in another order

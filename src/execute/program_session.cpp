@@ -101,8 +101,8 @@ Result<void> ProgramSession::load_runner(const Buffer& program, const std::strin
       .kind = options_.portable_kernels || options_.record_values ? evaluate::RunnerKernels::Kind::kPortable
                                                                   : evaluate::RunnerKernels::Kind::kHost,
       .threads = options_.threads};
-  auto runner =
-      evaluate::ProgramRunner::load(program, where, backends, options_.data, kernels, options_.method, options_.pools);
+  auto runner = evaluate::ProgramRunner::load(program, where, backends, options_.data, kernels, options_.method,
+                                              options_.pools, options_.shared);
   if (!runner) return failed(std::move(runner).error());
   runner_ = *std::move(runner);
   calls_ = NpuCalls(program_, runner_->method_name(), target_);

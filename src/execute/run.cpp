@@ -6,6 +6,7 @@
 #include "base/memory/mapped_pages.h"
 #include "execute/external_data.h"
 #include "execute/interpret.h"
+#include "execute/schedule.h"
 #include "files/file_kind.h"
 #include "pte/etdump.h"
 #include "tensor/npy.h"
@@ -120,6 +121,10 @@ Result<void> write_state(const RunRequest& request, std::span<const datasets::Na
 
 Result<results::RunReport> run_samples(const Buffer& program, const RunRequest& request, const Log& log) {
   CARINA_TRY(const RunOptions options, options_of(request, program, log));
+  if (!request.schedule.empty())
+    return run_schedule(program, request.program, request.schedule, request.output_folder, options, log);
+  if (request.generate.count > 0)
+    return generate(program, request.program, request.generate, request.output_folder, options, log);
   datasets::InputBatch given;
   const auto source = [&](std::span<const datasets::InputType> types) -> Result<std::vector<datasets::Sample>> {
     if (!request.sequence.empty()) {
@@ -227,8 +232,9 @@ Result<results::RunReport> run(const RunRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, open_program(request.program));
   if (!pte::is_bundled_program(file)) return run_samples(file, request, log);
   CARINA_TRY(const pte::BundledProgram bundle, pte::read_bundled_program(file, request.program));
-  return request.inputs.empty() && request.sequence.empty() ? run_test_cases(bundle, request, log)
-                                                            : run_samples(bundle.program, request, log);
+  return request.inputs.empty() && request.sequence.empty() && request.schedule.empty() && request.generate.count == 0
+             ? run_test_cases(bundle, request, log)
+             : run_samples(bundle.program, request, log);
 }
 
 }  // namespace carina::execute

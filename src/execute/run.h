@@ -8,6 +8,7 @@
 #include "carina/result.h"
 #include "datasets/run_inputs.h"
 #include "execute/bundle.h"
+#include "execute/generate.h"
 #include "execute/run_program.h"
 #include "results/run_report.h"
 
@@ -18,6 +19,8 @@ struct RunRequest {
   std::vector<std::string> inputs;         // as load_batch() takes them; none: ones, or the test cases of a .bpte
   std::vector<std::string> sequence = {};  // instead of `inputs`, as load_sequence() takes them
   int64_t reset_every = 0;                 // samples after which the state is reset; 0: never
+  std::string schedule = {};               // instead of `inputs`, as run_schedule() takes it
+  GenerateOptions generate = {};           // instead of `inputs`: tokens of a language model
   std::string state_in = {};               // folder of NAME.npy with the state to begin with; empty: initial values
   std::string state_out = {};              // folder of NAME.npy for the state after the run; empty: not written
   std::vector<std::string> data;           // .ptd files with the tensors stored outside of the program

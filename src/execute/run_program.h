@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -37,8 +38,9 @@ struct RunOptions {
   bool portable_kernels = false;     // use the kernels of the firmware instead of the host's faster ones
   std::string method = {};           // a method's name; empty: "forward", else the first
   evaluate::MemoryPools pools = {};  // memory pools of the runtime
-  bool record = false;               // whether to record the events of each run (RunOutcome::records)
-  bool record_values = false;        // also record what each instruction writes, with the runtime's own kernels
+  std::shared_ptr<evaluate::SharedMemory> shared = {};  // with other methods of the program; none: its state is its own
+  bool record = false;         // whether to record the events of each run (RunOutcome::records)
+  bool record_values = false;  // also record what each instruction writes, with the runtime's own kernels
 };
 
 // Outputs and measurements of one inference.

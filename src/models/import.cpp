@@ -21,7 +21,8 @@ Result<void> normalize_graph(ir::Graph& graph, const ImportOptions& options, con
 }
 
 Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
-  const pt2::ReadOptions how{.loop_rounds = options.loop_rounds, .keep_unknown = options.keep_unknown};
+  const pt2::ReadOptions how{
+      .loop_rounds = options.loop_rounds, .keep_unknown = options.keep_unknown, .shared_states = options.shared_states};
   pt2::Reading reading = pt2::read_model(file, where, log, how);
   Import result{.nodes = std::move(reading.nodes),
                 .graph = std::move(reading.graph),

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,11 @@ struct Model {
 };
 
 struct ImportOptions {
-  ir::PassOptions passes = {};  // of preparing
-  int64_t loop_rounds = 0;      // pt2::ReadOptions::loop_rounds
-  bool keep_unknown = false;    // pt2::ReadOptions::keep_unknown
-  bool for_cpu = false;         // normalize::prepare_for_cpu(), if the model is not quantized
+  ir::PassOptions passes = {};               // of preparing
+  int64_t loop_rounds = 0;                   // pt2::ReadOptions::loop_rounds
+  bool keep_unknown = false;                 // pt2::ReadOptions::keep_unknown
+  std::set<std::string> shared_states = {};  // pt2::ReadOptions::shared_states
+  bool for_cpu = false;                      // normalize::prepare_for_cpu(), if the model is not quantized
 };
 
 // The result of an import, with partial results if it failed.

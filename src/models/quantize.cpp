@@ -85,7 +85,8 @@ Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& 
                                      .evaluator = &evaluator,
                                      .data = request.data,
                                      .user_nodes = user_nodes_of(model),
-                                     .narrow_outputs = request.has_narrow_outputs()};
+                                     .narrow_outputs = request.has_narrow_outputs(),
+                                     .state_limits = request.state_limits};
   model.quantization = calibration_text(request, samples.size());
   model.random_ranges = request.origin != QuantizeRequest::Origin::kData;
   model.samples = samples.size();

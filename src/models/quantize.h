@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +46,7 @@ struct QuantizeRequest {
   // If set, the scheme is searched by measurement, and `scheme` holds the fixed settings. If not set, `scheme` is used
   // as it is.
   std::optional<AutoGoal> auto_goal = {};
+  std::map<std::string, quantize::Limits> state_limits = {};  // quantize::PtqOptions::state_limits
   std::optional<DType> raw_io = {};  // integer type of the program's inputs and outputs; none: floats
 
   [[nodiscard]] bool has_narrow_outputs() const { return raw_io && row_of(*raw_io).bits == 8; }

@@ -8,6 +8,7 @@
 #include "facts/aten_traits.h"
 #include "normalize/decompose_internal.h"
 #include "normalize/indexed_axes_internal.h"
+#include "normalize/place_selection_internal.h"
 #include "normalize/slices.h"
 #include "tensor/filled_tensor.h"
 
@@ -142,6 +143,12 @@ Result<bool> index_put(Rewriter& in, const Node& node) {
   values.push_back(axes->inner());
   const bool plain = axes->are_rows(shape) && in.shape(node.inputs.back()) == Shape(values);
   const auto row_numbers = axes->known_rows(in, indices);
+  if (!row_numbers && !node.attributes.get<bool>("accumulate")) {
+    const ValueId values_there = expanded(in, node.inputs.back(), axes->chosen_shape());
+    if (const auto whole =
+            with_selected_places(in, node.inputs[0], *axes, indices[axes->indexed().front()], values_there))
+      return rewritten(in.view_into(node.outputs[0], *whole));
+  }
   if (plain && !row_numbers) return false;
   return rewritten(in.view_into(
       node.outputs[0], row_numbers ? put_known(in, node, *axes, *row_numbers) : put_rows(in, node, *axes, indices)));

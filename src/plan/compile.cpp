@@ -10,6 +10,7 @@
 #include "plan/finish_internal.h"
 #include "plan/memory/allocate.h"
 #include "plan/memory/shortage.h"
+#include "plan/network/carried_inputs.h"
 #include "plan/network/step_order.h"
 #include "plan/optimize/blocks.h"
 #include "plan/optimize/slice_cache.h"
@@ -91,6 +92,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   log_phase(CompilePhase::kSelect, log);
   Context context{.family = *family, .target = target, .options = options, .log = log};
   CARINA_TRY(Network network, Selection(tosa, rules_of(target.accelerator.product), context).run());
+  if (options.uses(Optimization::kCarriedInputs)) carry_inputs(network);
   if (working_space(target, *family) == Space::kArena && options.uses(Optimization::kStepOrder))
     lower_peak(network, options.optimize == Optimize::kSize
                             ? 0

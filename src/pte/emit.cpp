@@ -11,6 +11,7 @@
 #include "facts/aten_traits.h"
 #include "facts/executorch.h"
 #include "pte/kernel_arguments_internal.h"
+#include "pte/methods_internal.h"
 #include "pte/scalar_type.h"
 #include "pte/steps_internal.h"
 
@@ -78,8 +79,8 @@ Diagnostics unwritable(const ir::Graph& graph) {
 
 class Emitter {
  public:
-  Emitter(const Steps& steps, std::span<const Delegate> delegates)
-      : graph_(steps.graph), steps_(steps.steps), delegates_(delegates) {
+  Emitter(const Steps& steps, std::span<const Delegate> delegates, const SharedStates& shared)
+      : graph_(steps.graph), steps_(steps.steps), delegates_(delegates), shared_(shared) {
     program_.constants.resize(1);
     program_.plans.resize(1);
     find_states_in_place();
@@ -134,7 +135,8 @@ class Emitter {
   }
 
   // Finds the states whose next content may be written to their own memory: a step gives it after the last step that
-  // reads the state before. The other states are copied at the end.
+  // reads the state before, or it is a delegate, which copies its inputs before it runs and its outputs afterwards. The
+  // other states are copied at the end. Source: ExecuTorch 1.5, backends/arm/runtime/EthosUBackend.cpp, execute().
   //   Example: h_next = add(mul(z, h), n) of a GRU is written to h, since only the product before it reads h
   void find_states_in_place() {
     std::map<ir::ValueId, size_t> last_read, made;
@@ -154,9 +156,17 @@ class Emitter {
       const ir::ValueId before = graph_.state_input(i), after = graph_.state_output(i);
       const auto step = made.find(after);
       const auto read = last_read.find(before);
-      if (step == made.end() || (read != last_read.end() && read->second >= step->second)) continue;
+      if (step == made.end()) continue;
+      const size_t readable =
+          step->second + (is_delegate_call(steps_[step->second]) ? 1 : 0);  // steps that may read it
+      if (read != last_read.end() && read->second >= readable) continue;
       in_place_.emplace(after, before);  // of two states with one next content, the first
     }
+  }
+
+  [[nodiscard]] bool is_delegate_call(const Step& step) const {
+    const auto* node = std::get_if<ir::NodeId>(&step);
+    return node != nullptr && graph_[*node].op == ir::Op(AtenOp::executorch_call_delegate_default);
   }
 
   int32_t new_tensor(ir::ValueId id) {
@@ -190,6 +200,12 @@ class Emitter {
         state.initial.data.bytes().first(tensor_bytes(state.initial.dtype, state.initial.shape));
     if (std::ranges::any_of(bytes, [](std::byte byte) { return byte != std::byte{0}; }))
       spec.initial = state.initial.data;
+  }
+
+  // Where the methods of the program have a state in common; no value: it is this method's own.
+  [[nodiscard]] std::optional<uint64_t> shared_offset(const TensorSpec& spec) const {
+    const auto found = shared_.offsets.find(spec.state_name);
+    return spec.state_name.empty() || found == shared_.offsets.end() ? std::nullopt : std::optional(found->second);
   }
 
   // Copies the next content of a mutable buffer to it, as ExecuTorch's insert_write_back_for_buffers_pass does.
@@ -339,18 +355,28 @@ class Emitter {
 
   void plan_values() {
     plan().delegates.assign(delegates_.begin(), delegates_.end());
+    const auto spec_of = [&](int32_t index) -> TensorSpec& {
+      return std::get<TensorSpec>(plan().values[static_cast<size_t>(index)]);
+    };
+    for (const auto& [index, lifetime] : lifetime_of_) {
+      if (shared_offset(spec_of(index))) lifetimes_[lifetime].bytes = 0;
+    }
     const MemoryPlan memory =
         plan_memory(lifetimes_, static_cast<int64_t>(kPtePlannedAlignmentBytes), PlanStrategy::kFirstFit);
     for (const auto& [index, lifetime] : lifetime_of_) {
-      std::get<TensorSpec>(plan().values[static_cast<size_t>(index)]).allocation =
-          Allocation{.memory_id = 1, .offset_bytes = static_cast<uint64_t>(memory.offsets[lifetime])};
+      const std::optional<uint64_t> shared = shared_offset(spec_of(index));
+      spec_of(index).allocation =
+          Allocation{.memory_id = shared ? kSharedMemory : 1,
+                     .offset_bytes = shared.value_or(static_cast<uint64_t>(memory.offsets[lifetime]))};
     }
     plan().planned_bytes = {memory.total_bytes};
+    if (!shared_.offsets.empty()) plan().planned_bytes.push_back(shared_.bytes);
   }
 
   const ir::Graph& graph_;
   const std::vector<Step>& steps_;
   std::span<const Delegate> delegates_;
+  const SharedStates& shared_;
   Program program_;
   std::map<ir::ValueId, int32_t> index_of_;
   std::map<ir::ValueId, ir::ValueId> in_place_;  // the next content of a state -> the state, whose memory it takes
@@ -397,10 +423,15 @@ bool has_kernel(ir::Op op) {
 }
 
 Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates, CpuKernels kernels) {
+  return emit_with(graph, delegates, kernels, {});
+}
+
+Result<Program> emit_with(const ir::Graph& graph, std::span<const Delegate> delegates, CpuKernels kernels,
+                          const SharedStates& shared) {
   if (Diagnostics errors = unwritable(graph); !errors.empty()) return fail(std::move(errors));
   const ir::Graph whole = with_own_results(graph);
   const Steps steps = kernels == CpuKernels::kCortexM ? integer_steps(whole) : node_steps(whole);
-  return Emitter(steps, delegates).run();
+  return Emitter(steps, delegates, shared).run();
 }
 
 }  // namespace carina::pte

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "observe/float_run.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/data_check_internal.h"
+#include "quantize/softmax_scores_internal.h"
 
 namespace carina::quantize {
 
@@ -29,6 +31,7 @@ class Calibration {
   Calibration(const ir::Graph& aten, LeftFloat left, size_t samples, size_t kept)
       : aten_(aten),
         data_(aten),
+        scores_(softmax_scores(aten)),
         producers_(ir::producers(aten)),
         kept_(std::min(kept, samples)),
         enough_(std::max(kCounted / samples, kCountedOfSample)) {
@@ -60,6 +63,7 @@ class Calibration {
       keep(s, samples.size(), sample, outputs);
     }
     result_.beyond_int32 = model.beyond_int32();
+    deepen_masks();
     return {};
   }
 
@@ -97,6 +101,7 @@ class Calibration {
   }
   void clear() {
     beyond_.clear();
+    masked_.clear();
     infinite_.clear();
     beside_pole_.clear();
     not_numbers_.clear();
@@ -210,12 +215,39 @@ class Calibration {
       elements = near = away_from_pole(id, elements);
       extremes = kernels::extremes_of(elements);
     }
+    if (scores_[id.index()] && extremes.min <= kMaskedScore) {
+      masked_.insert(id);
+      const float low = masked_score(elements, aten_[id].shape);
+      if (!observer.observe_masked(elements, kMaskedScore, low) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
+      return;
+    }
     const bool is_function = producer.valid() && traits_of(aten_[producer].op.aten()).family == AtenFamily::kFunction;
     if (is_function && !extremes.are_finite() && observe_finite(id, observer, elements)) return;
     if (producer.valid() && !extremes.are_finite() && is_product(aten_[producer])) infinite_.insert(id);
     if (observer.observe(elements, extremes, enough_)) return;
     const bool given = !producer.valid();
     if ((given || !observe_finite(id, observer, elements)) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
+  }
+
+  // A mask that is added to scores reaches as far down as hides the largest of them.
+  void deepen_masks() {
+    const auto range_of = [&](ValueId id) {
+      const RangeObserver& observer = result_.observers[result_.sharing.group[id.index()]];
+      return observer.empty() ? Range() : observer.choose(RangeChoice::kMinMax, 1);
+    };
+    for (const ir::Node& node : aten_.nodes) {
+      if (node.op != ir::Op(AtenOp::add_Tensor) || !masked_.contains(node.outputs.front())) continue;
+      for (const auto& [mask, other] : {std::pair(node.inputs[0], node.inputs[1]), {node.inputs[1], node.inputs[0]}}) {
+        if (!masked_.contains(mask) && !is_masked_constant(mask)) continue;
+        const double low = range_of(node.outputs.front()).min - range_of(other).max;
+        result_.observers[result_.sharing.group[mask.index()]].observe(std::array{static_cast<float>(low)});
+      }
+    }
+  }
+  [[nodiscard]] bool is_masked_constant(ValueId id) const {
+    const std::optional<Tensor>& constant = aten_[id].constant;
+    return constant && constant->dtype == DType::kFp32 &&
+           std::ranges::any_of(constant->values<float>(), [](float v) { return v <= kMaskedScore; });
   }
 
   static bool is_product(const ir::Node& node) {
@@ -256,12 +288,14 @@ class Calibration {
   const ir::Graph& aten_;
   Calibrated result_;
   DataCheck data_;
+  std::vector<bool> scores_;  // per value: whether large negative numbers are masks
   std::vector<ir::NodeId> producers_;
   size_t kept_;
   size_t samples_ = 0;
   std::vector<double> widths_before_;  // per group, before the last part of the samples
   size_t enough_;                      // elements of a tensor, for its histogram
   std::set<ValueId> beyond_;           // values with infinite or NaN elements
+  std::set<ValueId> masked_;           // scores with masks
   std::set<ValueId> infinite_;         // products that are infinite
   std::set<ValueId> beside_pole_;      // values with elements 1 / x for an x near 0
   std::string not_numbers_;

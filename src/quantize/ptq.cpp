@@ -14,6 +14,7 @@
 #include "quantize/prune_internal.h"
 #include "quantize/quantizer_internal.h"
 #include "quantize/similarity.h"
+#include "quantize/softmax_scores_internal.h"
 #include "quantize/state_samples.h"
 #include "quantize/wide_values.h"
 
@@ -83,13 +84,16 @@ bool wants_products(const Scheme& scheme) {
 
 // Observes constants among the activations (a concatenated table, a factor). Their elements are known without a run.
 Result<void> observe_constants(const ir::Graph& graph, Calibrated& calibrated) {
-  const std::vector<bool> is_weight = weights_among_values(graph, calibrated.left);
+  const std::vector<bool> is_weight = weights_among_values(graph, calibrated.left), scores = softmax_scores(graph);
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const ir::Value& value = graph.values[v];
     if (!value.constant || !calibrated.left.quantized[v] || is_weight[v]) continue;
     RangeObserver& observer = calibrated.observers[calibrated.sharing.group[v]];
     const auto elements = value.constant->values<float>();
-    if (observer.observe(elements)) continue;
+    const bool is_masked = scores[v] && std::ranges::any_of(elements, [](float x) { return x <= kMaskedScore; });
+    if (is_masked ? observer.observe_masked(elements, kMaskedScore, masked_score(elements, value.shape))
+                  : observer.observe(elements))
+      continue;
     if (!is_only_selected(graph, ValueId(v)))
       return fail({.where = value.name, .what = "a constant of the model is not a number (NaN)"});
     observer.observe(numbers_of(elements));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,7 +27,9 @@ struct PtqOptions {
   std::string data = "calibration";          // the samples' name in messages
   std::vector<UserNode> user_nodes = {};     // nodes of the user's model, for overrides that name them
   bool narrow_outputs = false;               // the program gives 8-bit integers: its outputs keep 8 bits
-  bool for_all_roundings = false;            // Observed: gather what kForInputs needs, whatever the scheme is
+  // The ranges of states, by name, instead of those that the samples show: methods of one program share them.
+  std::map<std::string, Limits> state_limits = {};
+  bool for_all_roundings = false;  // Observed: gather what kForInputs needs, whatever the scheme is
 };
 
 // Post-training quantization of a prepared float graph (normalize::prepare): sets Value::quantization by the scheme.

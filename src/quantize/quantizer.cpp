@@ -261,6 +261,12 @@ class Quantizer {
         seen = {.min = kHeadroom * seen.min, .max = kHeadroom * seen.max};
       parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), schemes[group]);
     });
+    for (size_t i = 0; i < graph_.states.size(); ++i) {
+      const auto known = with_.options.state_limits.find(graph_.states[i].name);
+      const size_t group = groups[graph_.state_input(i).index()];
+      if (known == with_.options.state_limits.end() || !parameters[group]) continue;
+      parameters[group] = activation_parameters({.min = known->second.min, .max = known->second.max}, schemes[group]);
+    }
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       if (is_activation(v)) graph_.values[v].quantization = parameters[groups[v]];
     }

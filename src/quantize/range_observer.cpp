@@ -198,6 +198,16 @@ bool RangeObserver::observe(std::span<const float> elements, const kernels::Extr
   return true;
 }
 
+bool RangeObserver::observe_masked(std::span<const float> elements, float limit, float low) {
+  std::vector<float> near(elements.begin(), elements.end());
+  for (float& value : near) {
+    if (value > limit) continue;
+    has_low_infinities_ |= is_beyond(value);
+    value = low;
+  }
+  return observe(near);
+}
+
 // Counts a sample of the elements. Each counted element represents its neighbors, which are skipped.
 void RangeObserver::count(std::span<const float> elements, size_t enough) {
   const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);

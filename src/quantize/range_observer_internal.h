@@ -30,6 +30,8 @@ class RangeObserver {
   // Adds elements whose extremes are known. If there are more than `enough` (at least 1), the histogram counts about
   // `enough` of them, each for several neighbors. The choice depends only on the number of elements.
   bool observe(std::span<const float> elements, const kernels::Extremes& extremes, size_t enough);
+  // Adds elements of which those from `limit` down are masks: they count as `low`. Returns false if one is NaN.
+  bool observe_masked(std::span<const float> elements, float limit, float low);
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // Returns the range that the integers with this number of steps should cover. It contains zero.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;

@@ -20,6 +20,12 @@ struct UserNode {
   std::vector<ir::UserModule> modules;  // from the outermost module to the innermost
 };
 
+// The ends of a range.
+struct Limits {
+  double min = 0;
+  double max = 0;
+};
+
 // The scheme of each node, of the graph inputs and of the graph outputs, with the rank of its source: 0 for the general
 // scheme, 1 and more for the overrides in their order.
 struct Ranked {

@@ -193,6 +193,11 @@ std::string costs_text(const results::CompileReport& report) {
   return out + inference_text(report) + memory_line(report) + float_edges_line(report);
 }
 
+std::string samples_text(int64_t samples) {
+  if (samples > 2) return fmt::format("{} samples", samples);
+  return samples == 1 ? "one sample" : "two samples";
+}
+
 // What was checked before the program was written. One line if all delegates were checked alike.
 std::string checks_text(const results::CompileReport& report) {
   std::string text, all;
@@ -205,8 +210,7 @@ std::string checks_text(const results::CompileReport& report) {
     const std::string checked =
         d.check->samples == 0 ? fmt::format("not checked: {}\n", d.check->unchecked)
         : d.check->operators == d.tosa_operators
-            ? fmt::format("checked: all operators, on {}{}\n", d.check->samples == 1 ? "one sample" : "two samples",
-                          left_out)
+            ? fmt::format("checked: all operators, on {}{}\n", samples_text(d.check->samples), left_out)
             : fmt::format("checked: the first {} of {} operators{}; {}\n", grouped(d.check->operators),
                           grouped(d.tosa_operators), left_out, d.check->unchecked);
     alike += all.empty() || all == checked ? 1 : 0;

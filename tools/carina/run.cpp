@@ -73,12 +73,15 @@ Result<Buffer> image_of(const execute::RunRequest& request, const Tables& tables
                  .what = "--method, --debug-buffer, --bundle and --report are not possible with --on qemu",
                  .hint = "run it on the host for --method, --debug-buffer, --bundle and --report",
                  .fault = Fault::kUsage});
-  if (!request.sequence.empty() || request.reset_every > 0 || !request.state_in.empty() || !request.state_out.empty())
-    return fail({.where = "--on qemu",
-                 .what = "--sequence, --reset-every, --state-in and --state-out are not possible with --on qemu: the "
-                         "board starts again for each sample",
-                 .hint = "run it on the host",
-                 .fault = Fault::kUsage});
+  if (!request.sequence.empty() || !request.schedule.empty() || request.reset_every > 0 || !request.state_in.empty() ||
+      !request.state_out.empty())
+    return fail(
+        {.where = "--on qemu",
+         .what =
+             "--sequence, --schedule, --reset-every, --state-in and --state-out are not possible with --on qemu: the "
+             "board starts again for each sample",
+         .hint = "run it on the host",
+         .fault = Fault::kUsage});
   CARINA_TRY(const boards::Firmware firmware,
              boards::make_firmware({.program = request.program,
                                     .pools = {.method_bytes = static_cast<uint32_t>(request.pools.method_bytes),
@@ -126,6 +129,23 @@ void add_pool_options(CLI::App& app, evaluate::MemoryPools& pools) {
       ->transform(byte_size());
 }
 
+void add_generate_options(CLI::App& app, execute::GenerateOptions& generate) {
+  CLI::Option* count =
+      app.add_option("--generate", generate.count,
+                     "Generate N tokens with a language model that keeps its cache: output_0.npy has their ids. The "
+                     "methods take token ids\nand their positions, and give logits")
+          ->excludes("--input", "--sequence", "--schedule")
+          ->check(CLI::PositiveNumber);
+  app.add_option("--tokens", generate.prompt, "With --generate: the ids of the prompt, 1,461,461")
+      ->delimiter(',')
+      ->needs(count);
+  app.add_option("--top-k", generate.top_k,
+                 "With --generate: draw each token from the K most likely ones. Default: 1, the most likely one")
+      ->needs(count)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", generate.seed, "With --generate: the seed of the draws. Default: 0")->needs(count);
+}
+
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static execute::RunRequest request;
   app.add_option("program", request.program,
@@ -145,6 +165,13 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->allow_extra_args(false)
       ->excludes("--input")
       ->transform(input_path());
+  app.add_option("--schedule", request.schedule,
+                 "Run the methods of the program in the order of this JSON file: [{\"method\": \"decode\", \"inputs\": "
+                 "[[[7]], [2]]}, ...].\nState passes from each step to the next. Output k of step n is written to "
+                 "DIR/step<n>_<k>.npy")
+      ->excludes("--input", "--sequence")
+      ->check(path());
+  add_generate_options(app, request.generate);
   app.add_option("--reset-every", request.reset_every,
                  "Reset the state to its initial values after every N samples. Default: never. State is passed from "
                  "each sample to the next, with -i and --sequence")

@@ -539,12 +539,14 @@ Result<void> Importer::add_states() {
   std::vector<bool> needed(graph_.values.size(), false);
   for (const ir::ValueId output : graph_.outputs) mark_sources(graph_, output, needed);
   const auto is_new = [&](const StoredTensor& stored) {
-    return stored.last.valid() && graph_[stored.value].constant && needed[stored.value.index()];
+    if (!graph_[stored.value].constant) return false;
+    return options_.shared_states.contains(stored.name) || (stored.last.valid() && needed[stored.value.index()]);
   };
   Diagnostics changed;
   std::vector<size_t> states;
   for (auto next = std::ranges::find_if(stored_, is_new); next != stored_.end();
        next = std::ranges::find_if(stored_, is_new)) {
+    if (!next->last.valid()) next->last = next->value;  // only read
     ir::Value& value = graph_[next->value];
     const ir::Value& last = graph_[next->last];
     if (last.dtype != value.dtype || last.shape != value.shape) {

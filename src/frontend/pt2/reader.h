@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct ReadOptions {
   // If set, a node that cannot be read becomes an executorch_call_delegate with the attribute "delegate" = -1, which no
   // target supports. It is for callers that need only the other nodes. Otherwise such a node is an error.
   bool keep_unknown = false;
+  // Buffers that other methods of the program change, by name. They are state, also if this model only reads or only
+  // overwrites them.
+  std::set<std::string> shared_states = {};
 };
 
 // Reads the archive that torch.export.save() of torch 2.9 to 2.15 wrote (TRAINING, ATEN and EDGE dialects) as an ATen

@@ -53,18 +53,27 @@ enum class Optimization : uint8_t {
   kAlternatives,       // the best of several finished plans
   kOmittedWrites,      // registers that have the right value already are not set again
   kSparseWeights,      // weights of which two of four are zero, in a form of their own
+  kCarriedInputs,      // inputs where an output needs their elements
   kFastWeights,        // weights in a form that takes more bytes and is decoded faster
 };
-inline constexpr size_t kOptimizations = 13;
+inline constexpr size_t kOptimizations = 14;
 
 // The name of an optimization in messages: "transposed results".
 constexpr std::string_view name_of(Optimization optimization) {
-  constexpr std::array<std::string_view, kOptimizations> kNames{
-      "transposed results", "fused activations",       "padded results",
-      "step order",         "NHCWB16 tensors",         "cascades",
-      "depth slices",       "weight orders",           "staged weights",
-      "alternative plans",  "omitted register writes", "sparse weights",
-      "fast weights"};
+  constexpr std::array<std::string_view, kOptimizations> kNames{"transposed results",
+                                                                "fused activations",
+                                                                "padded results",
+                                                                "step order",
+                                                                "NHCWB16 tensors",
+                                                                "cascades",
+                                                                "depth slices",
+                                                                "weight orders",
+                                                                "staged weights",
+                                                                "alternative plans",
+                                                                "omitted register writes",
+                                                                "sparse weights",
+                                                                "inputs in place",
+                                                                "fast weights"};
   return kNames[static_cast<size_t>(optimization)];
 }
 

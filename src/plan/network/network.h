@@ -42,6 +42,8 @@ struct PlanTensor {
   Format format = Format::kNhwc;
   int64_t constant_bytes = 0;  // of a constant, whose bytes are in Material
   StorageId storage = {};      // its storage, once decided
+  TensorId beside = {};        // of an input: the output whose storage it shares (network/carried_inputs.h)
+  int64_t place_bytes = 0;     // from the start of its storage
 
   // The bytes that the tensor takes in its storage.
   [[nodiscard]] int64_t bytes() const;
@@ -85,12 +87,22 @@ struct Material {
   [[nodiscard]] const Weights& operator[](WeightsId id) const { return weights[id.index()]; }
 };
 
+// Elements that steps copy from one tensor to another.
+struct ViewCopy {
+  View from = {};
+  View to = {};
+  int64_t element_bytes = 1;
+  size_t first = 0;  // of the steps
+  size_t end = 0;
+};
+
 // The result of selection: steps in order, and their tensors. It is the input of plan/schedule.
 struct Network {
   std::vector<PlanTensor> tensors = {};
   std::vector<Step> steps = {};
   std::vector<TensorId> inputs = {};  // in the graph's order
   std::vector<TensorId> outputs = {};
+  std::vector<ViewCopy> copies = {};  // in order, as far as selection knows of them
   Material material = {};
 
   [[nodiscard]] PlanTensor& operator[](TensorId id) { return tensors[id.index()]; }

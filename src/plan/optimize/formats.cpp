@@ -42,9 +42,7 @@ Schedule choose_formats(Schedule schedule, const Context& context) {
       if (step.kind == StepKind::kDma || partial_write || !fits_bricks(map, tensor)) tensor.format = Format::kNhwc;
     });
   }
-  for (const PlanTensor& tensor : schedule.tensors) {
-    if (tensor.storage.valid()) schedule.storages[tensor.storage.index()].bytes = tensor.bytes();
-  }
+  fit_storages(schedule);
   return schedule;
 }
 

@@ -40,7 +40,8 @@ concept HasRow = requires { Row<T>::kFields; };
 CARINA_PLAN_ROW(T, F(height), F(width), F(depth))
 #undef T
 #define T PlanTensor
-CARINA_PLAN_ROW(T, F(name), F(kind), F(element_bytes), F(shape), F(extent), F(format), F(constant_bytes), F(storage))
+CARINA_PLAN_ROW(T, F(name), F(kind), F(element_bytes), F(shape), F(extent), F(format), F(constant_bytes), F(storage),
+                F(beside), F(place_bytes))
 #undef T
 #define T ElementType
 CARINA_PLAN_ROW(T, F(bits), F(is_signed))

@@ -57,8 +57,13 @@ Schedule first_schedule(Network& network) {
   const std::vector<bool> used = used_tensors(schedule);
   for (size_t i = 0; i < used.size(); ++i) {
     PlanTensor& tensor = schedule.tensors[i];
-    if (used[i] && tensor.kind != TensorKind::kConstant) tensor.storage = schedule.add({.bytes = tensor.bytes()});
+    const bool has_own = used[i] && tensor.kind != TensorKind::kConstant && !tensor.beside.valid();
+    if (has_own) tensor.storage = schedule.add({});
   }
+  for (PlanTensor& tensor : schedule.tensors) {
+    if (tensor.beside.valid()) tensor.storage = schedule[tensor.beside].storage;
+  }
+  fit_storages(schedule);
   for (size_t i = 0; i < schedule.steps.size(); ++i) {
     const FeatureMap& ofm = schedule.steps[i].ofm;
     schedule.stripes.push_back(
@@ -66,6 +71,18 @@ Schedule first_schedule(Network& network) {
     schedule.order.push_back({.stripe = StripeId(i)});
   }
   return schedule;
+}
+
+void fit_storages(Schedule& schedule) {
+  const auto bytes_of = [&](const PlanTensor& tensor) -> int64_t& {
+    return schedule.storages[tensor.storage.index()].bytes;
+  };
+  for (const PlanTensor& tensor : schedule.tensors) {
+    if (tensor.storage.valid()) bytes_of(tensor) = 0;
+  }
+  for (const PlanTensor& tensor : schedule.tensors) {
+    if (tensor.storage.valid()) bytes_of(tensor) = std::max(bytes_of(tensor), tensor.place_bytes + tensor.bytes());
+  }
 }
 
 WindowReach reach_of(int64_t start, int64_t size, const WindowAxis& axis) {

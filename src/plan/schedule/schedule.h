@@ -127,7 +127,9 @@ struct Schedule {
   [[nodiscard]] const Step& step_of(const Command& command) const { return (*this)[(*this)[command.stripe].step]; }
   // The slice of a command's stripe; nullptr if it has none.
   [[nodiscard]] const WeightSlice* slice_of(const Command& command) const;
-  [[nodiscard]] int64_t address_of(TensorId id) const { return (*this)[(*this)[id].storage].address; }
+  [[nodiscard]] int64_t address_of(TensorId id) const {
+    return (*this)[(*this)[id].storage].address + (*this)[id].place_bytes;
+  }
   [[nodiscard]] Space space_of(TensorId id) const { return (*this)[(*this)[id].storage].space; }
   StorageId add(Storage storage) {
     storages.push_back(storage);
@@ -139,6 +141,9 @@ struct Schedule {
 // The initial schedule, in which nothing is decided: one stripe per step, in the order of the steps. Every tensor that
 // is read or written has its own storage in the arena. The schedule takes over the network's tensors and steps.
 Schedule first_schedule(Network& network);
+
+// Gives each storage of tensors the bytes that they take there.
+void fit_storages(Schedule& schedule);
 
 // The step of a stripe, reduced to that stripe: its feature maps, padding and channels. The result has no name.
 Step subop_of(const Schedule& schedule, const Stripe& stripe);

@@ -43,10 +43,12 @@ FeatureMap flat_map(const View& view, ElementType type) {
       .tensor = view.tensor, .offset = view.offset, .height = 1, .width = 1, .depth = view.elements(), .type = type};
 }
 
-void emit_copy(Selection& s, const View& dst, const View& src, ElementType type) {
+namespace {
+
+void copy_elements(Selection& s, const View& dst, const View& src, ElementType type) {
   if (fits_dma(dst, type.bytes()) && fits_dma(src, type.bytes())) return push_dma(s, dst, src, type);
-  if (type.bits == 64) return emit_copy(s, halves(dst), halves(src), kSigned32);
-  if (type.bits == 32) return emit_copy(s, halves(dst), halves(src), kSigned16);
+  if (type.bits == 64) return copy_elements(s, halves(dst), halves(src), kSigned32);
+  if (type.bits == 32) return copy_elements(s, halves(dst), halves(src), kSigned16);
   const ElementType lane{type.bits, true};
   const std::array views{dst, src};
   std::vector<Step> pools;
@@ -60,6 +62,15 @@ void emit_copy(Selection& s, const View& dst, const View& src, ElementType type)
   }
   if (emit_gather(s, dst, src, lane, pools)) return;
   for (Step& pool : pools) s.push(std::move(pool));
+}
+
+}  // namespace
+
+void emit_copy(Selection& s, const View& dst, const View& src, ElementType type) {
+  const size_t first = s.network().steps.size();
+  copy_elements(s, dst, src, type);
+  s.network().copies.push_back(
+      {.from = src, .to = dst, .element_bytes = type.bytes(), .first = first, .end = s.network().steps.size()});
 }
 
 void emit_low_bits(Selection& s, const View& dst, const Operand& src, ElementType type) {

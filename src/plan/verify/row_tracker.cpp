@@ -13,7 +13,8 @@ RowTracker::RowTracker(const Schedule& schedule) : s_(schedule), users_(users_of
 std::string RowTracker::why_not(StepId reader, const FeatureMap& map) const {
   const PlanTensor& tensor = s_[map.tensor];
   const auto& writers = users_.writers[map.tensor.index()];
-  const bool given = tensor.kind == TensorKind::kInput || tensor.kind == TensorKind::kConstant;
+  const bool given = tensor.kind == TensorKind::kInput || tensor.kind == TensorKind::kConstant ||
+                     std::ranges::find(s_.tensors, map.tensor, &PlanTensor::beside) != s_.tensors.end();
   if (!given && (writers.empty() || writers.front() >= reader))
     return fmt::format("t{}, which no step in front writes", map.tensor.index());
   const auto rows = tensor_rows(map, tensor);

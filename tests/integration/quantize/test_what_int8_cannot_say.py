@@ -39,15 +39,31 @@ def test_a_division_that_the_npu_does_not_have_is_one_of_floats(run_carina, tmp_
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
 
 
-def test_a_mask_of_large_numbers_is_warned_about(run_carina, tmp_path):
+HIDDEN = [-1e4, -1e9, torch.finfo(torch.float16).min, torch.finfo(torch.float32).min, float("-inf")]
+MASKED = {
+    "added": lambda x, m: torch.softmax(x + m, -1),
+    "where": lambda x, m: torch.softmax(torch.where(m < 0, m, x), -1),
+    "built": lambda x, m: torch.softmax(x + torch.where(m < 0, HIDDEN[1], 0.0), -1),
+    "viewed": lambda x, m: torch.softmax((x[:, None] + m[:, None]).squeeze(1), -1),
+}
+
+
+@pytest.mark.parametrize("form", MASKED)
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_a_mask_of_large_numbers_takes_no_steps(hidden, form, run_carina, tmp_path):
+    x, mask = 3 * torch.randn(4, 16, generator=torch.Generator().manual_seed(2)), torch.zeros(4, 16)
+    mask[:, 12:] = hidden
+    wanted, got, said = compiled(run_carina, tmp_path, MASKED[form], x, mask)
+    assert "takes nearly all steps" not in said
+    assert 10 * np.log10((wanted**2).sum() / ((wanted - got) ** 2).sum()) > 30
+    assert not got[:, 12:].any()
+
+
+def test_a_large_number_that_other_nodes_read_is_warned_about(run_carina, tmp_path):
     x, mask = torch.randn(4, 16, generator=torch.Generator().manual_seed(2)), torch.zeros(4, 16)
     mask[:, 12:] = -1e9
-    *_, said = compiled(run_carina, tmp_path, lambda x, m: torch.softmax(x + m, -1), x, mask)
+    *_, said = compiled(run_carina, tmp_path, lambda x, m: torch.softmax(x + m, -1) + (x + m) * 1e-9, x, mask)
     assert "takes nearly all steps" in said and "-inf" in said
-    *_, said = compiled(
-        run_carina, tmp_path, lambda x, m: torch.softmax(x + m, -1), x, mask.masked_fill(mask < 0, float("-inf"))
-    )
-    assert "takes nearly all steps" not in said
 
 
 def test_fp64_between_is_computed(run_carina, tmp_path):

@@ -1,60 +1,229 @@
-"""A program with several methods. Each runs by its name, in Carina's and in the official runtime, and the report lists all methods and
-their planned memory."""
+"""Programs of several methods with one state: `carina compile --method` writes them, and `carina run --schedule` runs them, as ExecuTorch
+does: step for step equal to eager PyTorch and to the official runtime, in both directions."""
+
+import json
 
 import numpy as np
 import pytest
 import torch
-from executorch.exir import to_edge
+from executorch.exir import ExecutorchBackendConfig, to_edge
+from executorch.exir.passes import MemoryPlanningPass
 from executorch.runtime import Runtime
 from torch import nn
 
-INPUTS = {"forward": (2, 5), "encode": (3, 4, 6)}
+TARGETS = ["ethos-u55-128", "ethos-u85-256"]
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    """(path, {method: module})"""
+class Total(nn.Module):
+    """forward() adds to the state."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.linspace(-1, 1, 8)[None])
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, x):
+        self.total.copy_(0.5 * self.total + self.head(x).repeat(1, 2))
+        return self.head(self.total)
+
+
+class Reset(nn.Module):
+    """Only writes the state, so that no result depends on what it was."""
+
+    def __init__(self, of):
+        super().__init__()
+        self.register_buffer("total", of.total)
+
+    def forward(self, start):
+        self.total.copy_(start)
+        return start * 1.0
+
+
+class Get(Reset):
+    """Only reads it."""
+
+    def forward(self, x):
+        return self.total * 2 + x
+
+
+def modules():
     torch.manual_seed(5)
-    modules = {
-        "forward": nn.Sequential(nn.Linear(5, 7), nn.ReLU()).eval(),
-        "encode": nn.Sequential(nn.Flatten(), nn.LayerNorm(24)).eval(),
-    }
-    edge = to_edge({name: torch.export.export(module, (torch.ones(INPUTS[name]),)) for name, module in modules.items()})
-    path = tmp_path_factory.mktemp("methods") / "model.pte"
-    edge.to_executorch().save(str(path))
-    return path, modules
+    total = Total().eval().requires_grad_(False)
+    return {"forward": total, "reset": Reset(total), "get": Get(total)}
 
 
-@pytest.mark.parametrize("name", INPUTS)
-def test_each_method_gives_what_it_gives_in_the_official_runtime(program, run_carina, tmp_path, name):
-    path, modules = program
-    x = torch.randn(INPUTS[name])
-    np.save(tmp_path / "x.npy", x.numpy())
-    run_carina(["run", path, "--method", name, "-i", tmp_path / "x.npy", "-o", tmp_path])
-    got = np.load(tmp_path / "output_0.npy")
-    (official,) = Runtime.get().load_program(str(path)).load_method(name).execute([x])
-    with torch.no_grad():
-        for wanted in (official, modules[name](x)):
-            np.testing.assert_allclose(got, wanted.numpy(), rtol=1e-5, atol=1e-6)
+def schedule():
+    draw = np.random.default_rng(6)
+    steps = []
+    for method in ("forward", "forward", "get", "reset", "get", "forward", "get"):
+        steps.append((method, [draw.uniform(-1, 1, (1, 8)).astype(np.float32)]))
+    return steps
 
 
-def test_the_report_names_all_methods_and_what_they_plan(program, run_carina):
-    path, _ = program
-    reports = {name: run_carina(["run", path, "--method", name, "--json"]).json for name in INPUTS}
-    planned = [report["memory"]["method_allocator_planned"] for report in reports.values()]
-    for name, report in reports.items():
-        assert report["method"] == name and sorted(report["methods"]) == sorted(INPUTS)
-        assert report["memory"]["all_methods_planned_apart"] == sum(planned)
-        assert report["memory"]["all_methods_planned_shared"] == max(planned)
-    assert "method: forward (of " in run_carina(["run", path]).stdout
+def eager():
+    methods = modules()
+    return [methods[method](*map(torch.from_numpy, inputs)).detach().numpy().copy() for method, inputs in schedule()]
 
 
-def test_an_unknown_method_is_rejected_with_the_names_of_all(program, run_carina):
-    says = run_carina(["run", program[0], "--method", "decode"], expect=1).stderr
-    assert "no method of this name" in says and all(name in says for name in INPUTS) and "decode" in says
+def exported(module, inputs):
+    return torch.export.export(module, tuple(map(torch.from_numpy, inputs)))
 
 
-def test_report_of_one_method_lists_no_methods(run_carina, tmp_path):
-    to_edge(torch.export.export(nn.ReLU(), (torch.ones(3),))).to_executorch().save(str(tmp_path / "model.pte"))
-    report = run_carina(["run", tmp_path / "model.pte", "--json"]).json
-    assert "methods" not in report and "all_methods_planned_shared" not in report["memory"]
+def programs():
+    inputs = dict(schedule())
+    return {name: exported(module, inputs[name]) for name, module in modules().items()}
+
+
+@pytest.fixture
+def run_schedule(run_carina, tmp_path):
+    def run(program):
+        steps = [{"method": method, "inputs": [x.tolist() for x in inputs]} for method, inputs in schedule()]
+        (tmp_path / "steps.json").write_text(json.dumps(steps))
+        run_carina(["run", program, "--schedule", tmp_path / "steps.json", "-o", tmp_path / "out"])
+        return [np.load(tmp_path / "out" / f"step{n:02}_0.npy") for n in range(len(steps))]
+
+    return run
+
+
+def official(path):
+    data = path.read_bytes()  # the runtime reads constants from it, and does not keep it
+    program = Runtime.get().load_program(data)
+    methods = {name: program.load_method(name) for name in ("forward", "reset", "get")}
+    return [
+        methods[method].execute([torch.from_numpy(x) for x in inputs])[0].numpy().copy()
+        for method, inputs in schedule()
+    ]
+
+
+@pytest.fixture
+def compiled(run_carina, tmp_path):
+    """compiled(target, *options) -> a program of Carina with the three methods."""
+
+    def compile_(target, *options, samples=False):
+        of = {}
+        for name, program in programs().items():
+            torch.export.save(program, tmp_path / f"{name}.pt2")
+            of[name] = f"{name}={tmp_path / name}.pt2"
+            if samples:
+                np.save(tmp_path / f"{name}.npy", np.concatenate([x[0] for m, x in schedule() if m == name]))
+                of[name] += f",{tmp_path / name}.npy"
+        if samples:
+            options = [*options, "--calibrate", tmp_path / "forward.npy"]
+        command = ["compile", tmp_path / "forward.pt2", "--target", target, "-o", tmp_path / "model.pte"]
+        run_carina([*command, "--method", of["reset"], "--method", of["get"], *options])
+        return tmp_path / "model.pte"
+
+    return compile_
+
+
+def assert_steps(got, wanted, atol):
+    for mine, truth in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(mine, truth.reshape(mine.shape), atol=atol)
+
+
+def test_methods_of_executorch_share_their_state(run_schedule, tmp_path):
+    config = ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True))
+    path = tmp_path / "model.pte"
+    path.write_bytes(to_edge(programs()).to_executorch(config).buffer)
+    assert_steps(run_schedule(path), official(path), 1e-6)
+
+
+def test_methods_of_carina_share_their_state_in_both_runtimes(compiled, run_schedule):
+    path = compiled("ethos-u55-128", "--quantize", "none", "--no-delegate")
+    assert_steps(run_schedule(path), eager(), 1e-5)
+    assert_steps(official(path), eager(), 1e-5)
+
+
+def test_a_state_that_only_one_method_has_is_its_own(run_carina, tmp_path):
+    """Buffers of one name in methods that do not share a module are one state all the same; of two names they are two."""
+    programs_ = programs()
+    for name in ("forward", "reset"):
+        torch.export.save(programs_[name], tmp_path / f"{name}.pt2")
+    command = [
+        "compile",
+        tmp_path / "forward.pt2",
+        "--target",
+        "ethos-u55-128",
+        "--no-delegate",
+        "-o",
+        tmp_path / "m.pte",
+    ]
+    said = run_carina([*command, "--method", f"reset={tmp_path / 'reset.pt2'}"]).stderr
+    assert said.count("keeps state from run to run: total fp32 [1,8]") == 2
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_quantized_methods_have_one_scale(target, compiled, run_schedule):
+    wanted = eager()
+    got = run_schedule(compiled(target, "--quantize", "int8", samples=True))
+    for mine, truth in zip(got, wanted, strict=True):
+        noise = ((mine - truth.reshape(mine.shape)) ** 2).sum()
+        # the samples of `get` begin with the initial state, so that its range is not that of the run
+        assert 10 * np.log10((truth**2).sum() / noise) > 20
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--method", "forward=x.pt2"], "two methods have one name"),
+        (["--method", "=x.pt2"], "a method needs a name"),
+        (["--method", "other=x.tosa"], "a method is a .pt2"),
+    ],
+)
+def test_methods_that_cannot_be_are_rejected(options, says, run_carina, tmp_path):
+    torch.export.save(programs()["forward"], tmp_path / "m.pt2")
+    command = ["compile", tmp_path / "m.pt2", "--target", "ethos-u55-128", "-o", tmp_path / "m.pte", *options]
+    assert says in run_carina(command, expect=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{}", "no list of steps"),
+        ("[]", "no list of steps"),
+        ('[{"inputs": [1]}]', "step 0 has no method"),
+        ('[{"method": "forward", "inputs": ["x"]}]', "step 0 has no method, or inputs that are no numbers"),
+        ('[{"method": "none", "inputs": []}]', "no method of this name"),
+        ('[{"method": "forward", "inputs": []}]', "wrong number of inputs"),
+    ],
+)
+def test_a_schedule_that_does_not_fit_is_rejected(text, says, run_carina, tmp_path):
+    path = tmp_path / "model.pte"
+    path.write_bytes(to_edge({"forward": programs()["forward"]}).to_executorch().buffer)
+    (tmp_path / "steps.json").write_text(text)
+    assert says in run_carina(["run", path, "--schedule", tmp_path / "steps.json"], expect=1).stderr
+
+
+class Language(nn.Module):
+    """Predicts the token after the last one, plus how many tokens of the cache are odd."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(16))
+
+    def forward(self, tokens, pos):
+        self.cache[pos] = (tokens[0] % 2).float()
+        wanted = (tokens[0, -1:] + 1 + self.cache.sum()) % 11
+        return -(torch.arange(11.0)[None] - wanted).abs()[None]
+
+
+def test_tokens_are_generated_with_the_cache_of_both_methods(run_carina, tmp_path):
+    for name, count in (("prefill", 2), ("decode", 1)):
+        inputs = (torch.zeros(1, count, dtype=torch.int64), torch.arange(count))
+        torch.export.save(torch.export.export(Language().eval(), inputs), tmp_path / f"{name}.pt2")
+    program = tmp_path / "model.pte"
+    options = ["--method", "decode", "--method", f"prefill={tmp_path / 'prefill.pt2'}"]
+    target = ["--target", "ethos-u55-128", "--no-delegate"]
+    run_carina(["compile", tmp_path / "decode.pt2", *target, "-o", program, *options])
+    run_carina(["run", program, "--generate", 6, "--tokens", "3,4,5", "-o", tmp_path / "out"])
+    tokens = [3, 4, 5]
+    while len(tokens) < 9:
+        tokens.append((tokens[-1] + 1 + sum(token % 2 for token in tokens)) % 11)
+    assert np.load(tmp_path / "out" / "output_0.npy").tolist() == tokens[3:]
+    draw = ["run", program, "--generate", 6, "--tokens", "3,4,5", "--top-k", 4, "-o"]
+    drawn = []
+    for seed in (1, 1, 2):
+        run_carina([*draw, tmp_path / "drawn", "--seed", seed])
+        drawn.append(np.load(tmp_path / "drawn" / "output_0.npy").tolist())
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert "begins with a token" in run_carina(["run", program, "--generate", 6], expect=2).stderr

@@ -127,7 +127,22 @@ class Constant(nn.Module):
         return y
 
 
-MODULES = {module.__name__: module for module in (Gru, Lstm, Ring, Cat, Counter, Swap, Before, Constant)}
+class Cache(nn.Module):
+    """A cache of keys, written at a place that is state too."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(1, 2, STEPS, 3))
+        self.register_buffer("pos", torch.tensor([0]))
+        self.head = nn.Linear(6 * STEPS, 3)
+
+    def forward(self, x):
+        self.keys[:, :, self.pos] = torch.tanh(x).view(1, 2, 1, 3)
+        self.pos.add_(1)
+        return self.head(self.keys.flatten(1))
+
+
+MODULES = {module.__name__: module for module in (Gru, Lstm, Ring, Cat, Counter, Swap, Before, Constant, Cache)}
 
 
 def made(name):
@@ -157,7 +172,8 @@ def eager(name):
 
 
 def official(path, steps):
-    method = Runtime.get().load_program(path.read_bytes()).load_method("forward")
+    data = path.read_bytes()  # the runtime reads constants from it, and does not keep it
+    method = Runtime.get().load_program(data).load_method("forward")
     return outputs_of(lambda x: method.execute([x.contiguous()]), steps)
 
 
@@ -301,7 +317,7 @@ def quantized(run_carina, tmp_path):
 
 
 @pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
-@pytest.mark.parametrize("name", ["Gru", "Lstm", "Cat"])
+@pytest.mark.parametrize("name", ["Gru", "Lstm", "Cat", "Cache"])
 def test_the_npu_has_the_bits_of_the_integer_graph_at_every_step(name, target, quantized, run_carina, tmp_path):
     program = quantized(name, target)
     command = [
@@ -334,6 +350,22 @@ def test_quantized_state_stays_integers_on_one_scale(quantized, run_steps, tmp_p
     np.testing.assert_allclose(steps - np.rint(steps), 0, atol=1e-2)
     np.testing.assert_array_equal(np.rint(steps) - np.rint(steps)[0, 0], state.astype(int) - int(state[0, 0]))
     assert np.abs(got - wanted.reshape(got.shape)).max() < 0.1
+
+
+def test_a_ring_does_not_move(quantized, run_carina, tmp_path):
+    """The NPU reads the ring once, for the layer behind it. It copies no row, and neither does the program."""
+    program = quantized("Cat", "ethos-u55-128")
+    np.save(tmp_path / "steps.npy", sequence().numpy())
+    report = run_carina(["run", program, "--sequence", tmp_path / "steps.npy", "--timed", "--json"]).json
+    assert [layer["name"] for layer in report["npu"]["layers"]] == ["linear"]
+    assert not [kernel for kernel in report["cpu_kernels"] if "copy_" in kernel]
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
+def test_writing_at_a_place_of_the_run_needs_no_kernel(target, quantized, run_carina, tmp_path):
+    program = quantized("Cache", target)
+    kernels = run_carina(["run", program, "--json"]).json["cpu_kernels"]
+    assert not [kernel for kernel in kernels if "index" in kernel or "scatter" in kernel or "where" in kernel]
 
 
 def test_the_initial_value_is_in_the_calibration_and_in_the_program(quantized, run_steps, tmp_path):

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "../plan/build_graph.h"
+#include "../plan/networks.h"
+#include "check/draw_inputs.h"
 #include "npu/payload.h"
 #include "npu/registers.h"
 #include "plan/compile.h"
@@ -204,6 +205,19 @@ TEST(CheckNetwork, quick_finds_a_fault_in_the_first_operators) {
   npu::CompiledNetwork network = compiled(graph, "ethos-u85-256");
   edit_setting(network, Reg::IFM_ZERO_POINT, 1, [](Command& command) { command.param ^= 1; });
   EXPECT_THAT(checked(graph, network, options::Check::kQuick), StartsWith("RESCALE_1 (model.py:1)"));
+}
+
+// Three steps from the initial state; a full check also draws states.
+TEST(CheckNetwork, state_is_passed_on_for_three_steps) {
+  const ir::Graph graph = plan::ring_of_rows();
+  const npu::CompiledNetwork network = compiled(graph);
+  const std::vector<int8_t> rows(490, 7);
+  NetworkCheck what{.tosa = graph, .network = network};
+  what.ties = {{.input = 0, .output = 0, .initial = Tensor::of<int8_t>(DType::kInt8, {1, 49, 10}, rows)}};
+  EXPECT_EQ(check_network(what, {})->samples, kSteps + kSamples);
+  what.extent = options::Check::kQuick;
+  what.front_end.has_imported = true;
+  EXPECT_EQ(check_network(what, {})->samples, kSteps);
 }
 
 }  // namespace

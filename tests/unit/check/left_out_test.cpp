@@ -58,6 +58,7 @@ std::vector<plan::NamedNetwork> networks() {
                    }
                    return std::move(b.graph);
                  }});
+  all.push_back({.name = "ring of rows", .npu = "ethos-u55-128", .build = plan::ring_of_rows});
   all.push_back({.name = "one pixel", .npu = "ethos-u85-256", .build = [] {
                    plan::GraphBuilder b;
                    b.graph.outputs = {b.conv(b.input("x", DType::kInt8, {1, 1, 1, 576}), 1024, 1, 0)};

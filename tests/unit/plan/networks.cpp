@@ -155,4 +155,17 @@ Schedule schedule_of(const ir::Graph& graph, const Target& target, const Options
   return found;
 }
 
+ir::Graph ring_of_rows() {
+  GraphBuilder b;
+  const auto ints = [&](const std::vector<int64_t>& values) {
+    return b.constant<int64_t>(DType::kShape, {static_cast<int64_t>(values.size())}, values);
+  };
+  const auto ring = b.input("ring", DType::kInt8, {1, 49, 10}), frame = b.input("frame", DType::kInt8, {1, 1, 10});
+  const auto kept = b.op(TosaOp::SLICE, {ring, ints({0, 1, 0}), ints({1, 48, 10})}, DType::kInt8, {1, 48, 10});
+  const auto next = b.op(TosaOp::CONCAT, {kept, frame}, DType::kInt8, {1, 49, 10}, {{"axis", int64_t{1}}});
+  const auto pixel = b.op(TosaOp::RESHAPE, {next, ints({1, 1, 1, 490})}, DType::kInt8, {1, 1, 1, 490});
+  b.graph.outputs = {next, b.conv(pixel, 12, 1, 0)};
+  return std::move(b.graph);
+}
+
 }  // namespace carina::plan

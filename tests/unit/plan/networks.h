@@ -21,6 +21,9 @@ std::vector<NamedNetwork> small_networks();
 // Four convolutions, one after the other.
 ir::Graph four_convolutions();
 
+// A ring of 49 rows that a new row enters, and a layer that reads it: two results.
+ir::Graph ring_of_rows();
+
 // The schedule after a transformation. "finished" names the last one.
 Schedule schedule_of(const ir::Graph& graph, const Target& target, const Options& options = {},
                      const std::string& after = "finished");

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <random>
 
 #include "ir/graph.h"
@@ -58,6 +60,14 @@ const TensorSpec& tensor_of(const Plan& plan, int32_t index) {
   return std::get<TensorSpec>(plan.values.at(static_cast<size_t>(index)));
 }
 
+const TensorSpec& state_of(const Plan& plan) {
+  const auto found = std::ranges::find_if(plan.values, [](const Value& value) {
+    const auto* tensor = std::get_if<TensorSpec>(&value);
+    return tensor != nullptr && !tensor->state_name.empty();
+  });
+  return std::get<TensorSpec>(*found);
+}
+
 TEST(Emit, state_is_planned_memory_with_a_name_and_a_copy_at_the_end) {
   const Result<Program> program = emit(summing_graph(), {});
   ASSERT_TRUE(program.has_value());
@@ -88,6 +98,53 @@ TEST(Emit, next_state_after_the_last_read_is_written_in_place) {
   const auto& relu = std::get<KernelCall>(plan.instructions.back());
   EXPECT_EQ(tensor_of(plan, relu.arguments.back()).state_name, "inner.s");
   EXPECT_EQ(plan.outputs.front(), relu.arguments.back());
+}
+
+// A delegate copies its inputs before it runs, and its outputs afterwards.
+TEST(Emit, state_that_a_delegate_reads_and_writes_is_written_in_place) {
+  ir::Graph graph = summing_graph();
+  ir::Node& call = graph.nodes[0];
+  call.op = AtenOp::executorch_call_delegate_default;
+  call.attributes = {{"delegate", int64_t{0}}};
+  const std::vector<Delegate> delegates{{.backend = "EthosUBackend", .blob = {}, .compile_specs = {}}};
+  const Result<Program> program = emit(graph, delegates);
+  ASSERT_TRUE(program.has_value());
+  const Plan& plan = program->plans.at(0);
+  ASSERT_EQ(plan.instructions.size(), 2U);
+  const auto& made = std::get<DelegateCall>(plan.instructions.front());
+  EXPECT_EQ(made.arguments.at(1), made.arguments.at(2));
+  EXPECT_EQ(tensor_of(plan, made.arguments.at(1)).state_name, "inner.s");
+}
+
+// Two methods with a state of their own each, and one in common.
+TEST(Emit, methods_share_states_of_one_name_and_equal_constants) {
+  ir::Graph first = summing_graph(), second = summing_graph();
+  second.nodes[1].inputs[0] =
+      second.add_constant("c", Tensor::of<float>(DType::kFp32, {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6}));
+  first.nodes[1].inputs[0] = first.add_value(ir::Value(second[second.nodes[1].inputs[0]]));
+  const Result<Program> program = emit_methods(std::array{MethodGraph{.name = "a", .graph = first, .delegates = {}},
+                                                          MethodGraph{.name = "b", .graph = second, .delegates = {}}});
+  ASSERT_TRUE(program.has_value());
+  ASSERT_EQ(program->plans.size(), 2U);
+  EXPECT_EQ(program->plans[1].name, "b");
+  EXPECT_EQ(program->constants.size(), 2U);  // the format's dummy, and one
+  for (const Plan& plan : program->plans) {
+    ASSERT_EQ(plan.planned_bytes.size(), 2U);
+    EXPECT_GE(plan.planned_bytes[1], 24);
+    const TensorSpec& state = state_of(plan);
+    EXPECT_EQ(state.allocation->memory_id, 2U);
+    EXPECT_EQ(state.allocation->offset_bytes, 0U);
+  }
+}
+
+TEST(Emit, shared_state_of_another_initial_value_is_rejected) {
+  const ir::Graph first = summing_graph();
+  ir::Graph second = first;
+  second.states[0].initial = Tensor::of<float>(DType::kFp32, {2, 3}, std::vector<float>(6, 1));
+  const Result<Program> program = emit_methods(std::array{MethodGraph{.name = "a", .graph = first, .delegates = {}},
+                                                          MethodGraph{.name = "b", .graph = second, .delegates = {}}});
+  ASSERT_FALSE(program.has_value());
+  EXPECT_NE(program.error().front().what.find("other initial values"), std::string::npos);
 }
 
 TEST(Emit, output_that_is_the_state_before_is_copied_before_the_write) {
