@@ -167,7 +167,10 @@ Result<std::vector<litert::CompiledPart>> written_parts(const Partitioner& made,
   for (const tflite::Part& part : made.parts()) {
     litert::CompiledPart& written = out.emplace_back(litert::CompiledPart{.part = part});
     if (!part.on_npu) continue;
-    CARINA_TRY(written.network, npu::read_delegate_blob_in_place(made.npu_part(part).delegate.packaged.blob, where));
+    const backends::Delegate& delegate = made.npu_part(part).delegate;
+    CARINA_TRY(written.network, npu::read_delegate_blob_in_place(delegate.packaged.blob, where));
+    // The blob does not say how much fast memory its stream uses.
+    written.network.network.fast_scratch_bytes = delegate.report.fast_scratch_bytes;
   }
   return out;
 }
