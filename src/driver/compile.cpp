@@ -12,6 +12,7 @@
 #include "datasets/samples.h"
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
+#include "driver/compile_tflite.h"
 #include "driver/methods.h"
 #include "driver/operator_origins_internal.h"
 #include "driver/prepared_model.h"
@@ -243,6 +244,10 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   if (!request.methods.empty()) return compile_methods(request, backend, log);
+  if (request.output == CompileRequest::Output::kTflite) {
+    CARINA_TRY(const Buffer file, tflite_file(request));
+    return compile_tflite(file, request, backend, log);
+  }
   CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
   warn_of_idle_npu(compilation, request, backend, log);

@@ -56,15 +56,15 @@ struct CompileRequest : options::PartitionOptions,
   FindAlternatives alternatives = {};      // finds the results of other choices; empty: the report has none
   FindAlternatives remedies = {};          // finds choices for a program that exceeds a budget; empty: none are named
   std::vector<backends::Show> shown = {};  // sections that show how delegates were compiled
-  // The output file: a .pte, or the backend's output for the only delegate. That is the stream as Vela's raw .npz, or
-  // the graph as .vgf.
-  enum class Output { kProgram, kStream, kVgf } output = Output::kProgram;
+  // The output file: a .pte; the backend's output for the only delegate, which is the stream as Vela's raw .npz, or the
+  // graph as .vgf; or the .tflite that was read, with the NPU's streams in it.
+  enum class Output { kProgram, kStream, kVgf, kTflite } output = Output::kProgram;
   int threads = 1;
   ir::PassOptions passes = {};  // for preparing and for the clean-up after lowering: passes to skip or to print
 };
 
 struct Compiled {
-  std::vector<std::byte> program;  // the .pte, .npz or .vgf
+  std::vector<std::byte> program;  // the .pte, .npz, .vgf or .tflite
   results::CompileReport report;
   // The files of the dump folder, which stay beside their places until its commit(). The caller commits them with its
   // own files, so that a failed write changes nothing.

@@ -161,6 +161,17 @@ Result<Buffer> pt2_file(const CompileRequest& request) {
   return request.file;
 }
 
+Result<Buffer> tflite_file(const CompileRequest& request) {
+  CARINA_TRY(const Buffer file, request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file));
+  if (files::kind_of(file) == files::FileKind::kTflite) return file;
+  return fail({.where = request.model,
+               .what = "a .tflite is made of a .tflite only",
+               .expected = "a LiteRT (TensorFlow Lite) model",
+               .got = std::string(files::text_of_kind(files::kind_of(file, request.model))),
+               .hint = "-o FILE.pte compiles other models",
+               .fault = Fault::kUsage});
+}
+
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
   const bool has_data = request.samples || !request.calibration.empty();
   if (has_data || is_asked_to_quantize(request)) {

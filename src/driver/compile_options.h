@@ -26,6 +26,8 @@ Result<CompileRequest> with_flags(CompileRequest request, const Log& log);
 bool is_graph(const CompileRequest& request);
 Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level);
 Result<Buffer> pt2_file(const CompileRequest& request);
+// Returns the bytes of a .tflite, which is the only input of a .tflite as the output.
+Result<Buffer> tflite_file(const CompileRequest& request);
 
 // Reads a TOSA or VGF file of one graph. Errors: those of graph_of(); control flow.
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log);

@@ -13,6 +13,8 @@
 #include "estimate/estimate.h"
 #include "execute/run_progress_internal.h"
 #include "files/file_kind.h"
+#include "frontend/tflite/reader.h"
+#include "litert/compiled_graph.h"
 #include "npu/payload.h"
 #include "npu/vela_raw.h"
 #include "npu/written_regions.h"
@@ -107,8 +109,22 @@ Result<Buffer> stream_file(const NpuRunRequest& request) {
   if (file.size() == 0) {
     CARINA_TRY(file, map_large_file(request.stream));
   }
-  CARINA_CHECKED(files::check_kind(file, request.stream, {files::FileKind::kVelaRaw}));
+  CARINA_CHECKED(files::check_kind(file, request.stream, {files::FileKind::kVelaRaw, files::FileKind::kTflite}));
   return file;
+}
+
+// The only stream of a LiteRT file.
+Result<npu::NetworkInFile> stream_of_tflite(const Buffer& file, const std::string& where) {
+  CARINA_TRY(const tflite::Model model, tflite::read_model(file, where));
+  CARINA_TRY(const litert::CompiledGraph compiled, litert::read_compiled(model, where));
+  if (compiled.streams.size() != 1)
+    return fail({.where = where,
+                 .what = "not one command stream",
+                 .expected = "one custom operator ethos-u",
+                 .got = fmt::format("{}", compiled.streams.size()),
+                 .hint = compiled.streams.empty() ? "carina compile makes a file with one"
+                                                  : "carina run runs a file with all its operators"});
+  return litert::network_of(model.subgraphs.front(), compiled, compiled.streams.front());
 }
 
 struct GivenInput {
@@ -241,7 +257,9 @@ Result<std::optional<std::vector<std::string>>> findings_of(const NpuRunRequest&
 Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, stream_file(request));
   Subject subject;
-  CARINA_TRY(subject.raw, npu::read_vela_raw_in_place(file, request.stream, request.memory_budget_bytes));
+  CARINA_TRY(subject.raw, files::kind_of(file) == files::FileKind::kTflite
+                              ? stream_of_tflite(file, request.stream)
+                              : npu::read_vela_raw_in_place(file, request.stream, request.memory_budget_bytes));
   // The check of the archive has read all weights, so their pages can be released.
   release_pages_around(subject.raw.weights.bytes());
   CARINA_CHECKED(check_budget(request, subject.raw));

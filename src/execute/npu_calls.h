@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backends/delegate_target.h"
@@ -19,6 +20,8 @@ class NpuCalls {
  public:
   NpuCalls() = default;
   NpuCalls(const pte::Program& program, std::string_view method, const plan::Target& target);
+  // Calls of `count` streams whose layers have no names.
+  NpuCalls(size_t count, plan::Target target) : calls_(count), target_(std::move(target)) {}
 
   [[nodiscard]] size_t size() const { return calls_.size(); }
   // Converts the report of call number `call` of an inference. The simulator counted with Occupied::kOn.

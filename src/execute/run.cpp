@@ -6,6 +6,7 @@
 #include "base/memory/mapped_pages.h"
 #include "execute/external_data.h"
 #include "execute/interpret.h"
+#include "execute/run_tflite_internal.h"
 #include "execute/schedule.h"
 #include "files/file_kind.h"
 #include "pte/etdump.h"
@@ -186,49 +187,13 @@ Result<results::RunReport> run_report(const RunOutcome& outcome, const std::stri
   return report;
 }
 
-namespace {
-
-// Options of a program that a model does not have.
-Result<void> check_interpretable(const RunRequest& request) {
-  const std::pair<std::string_view, bool> options[] = {{"--timed", request.timed},
-                                                       {"--etdump", !request.etdump.empty()},
-                                                       {"--bundle", !request.bundle.empty()},
-                                                       {"--data", !request.data.empty()},
-                                                       {"--method", !request.method.empty()}};
-  for (const auto& [name, is_given] : options) {
-    if (is_given)
-      return fail({.where = std::string(name),
-                   .what = "a .tflite runs in the interpreter, without an NPU",
-                   .hint = "compile it first: carina compile model.tflite --target ... -o model.pte",
-                   .fault = Fault::kUsage});
-  }
-  return {};
-}
-
-// Evaluates a LiteRT model in the interpreter.
-Result<results::RunReport> run_model(const RunRequest& request, const Log& log) {
-  CARINA_CHECKED(check_interpretable(request));
-  CARINA_TRY(Interpreted done, interpret({.model = request.program,
-                                          .inputs = request.inputs,
-                                          .output_folder = request.output_folder,
-                                          .dump_folder = {},
-                                          .threads = request.threads,
-                                          .images = request.images},
-                                         log));
-  results::RunReport report{.program = request.program, .outputs = {}, .memory = {}, .cpu_kernels = {}, .npu = {}};
-  report.outputs = std::move(done.report.outputs);
-  return report;
-}
-
-}  // namespace
-
 Result<results::RunReport> run(const RunRequest& request, const Log& log) {
   if (!request.debug_buffer.empty() && request.etdump.empty())
     return fail({.where = "--debug-buffer",
                  .what = "--debug-buffer needs --etdump, which describes its tensors",
                  .hint = "give --etdump FILE too",
                  .fault = Fault::kUsage});
-  if (request.program.ends_with(".tflite")) return run_model(request, log);
+  if (request.program.ends_with(".tflite")) return run_tflite(request, log);
   CARINA_TRY(const Buffer file, open_program(request.program));
   if (!pte::is_bundled_program(file)) return run_samples(file, request, log);
   CARINA_TRY(const pte::BundledProgram bundle, pte::read_bundled_program(file, request.program));

@@ -1,5 +1,8 @@
 #include "files/tflite_file.h"
 
+#include <optional>
+#include <vector>
+
 #include "files/sound_module_internal.h"
 #include "frontend/tflite/reader.h"
 #include "frontend/tflite/tflite.h"
@@ -9,9 +12,22 @@ namespace carina::files {
 Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level) {
   CARINA_TRY(tflite::Model model, tflite::read_model(file, where));
   TfliteGraph out{.module = {}, .borders = tflite::cut_float_borders(model)};
-  CARINA_TRY(ir::Module module, tflite::to_tosa(model, where));
-  CARINA_TRY(out.module, sound_module(std::move(module), where, level));
+  CARINA_TRY(out.module, sound_model(model, where, level));
   return out;
+}
+
+Result<ir::Module> sound_model(const tflite::Model& model, const std::string& where, const std::string& level) {
+  CARINA_TRY(ir::Module module, tflite::to_tosa(model, where));
+  std::vector<ir::NodeId> origins;
+  for (const ir::Node& node : module.main().nodes) origins.push_back(node.origin);
+  auto sound = sound_module(std::move(module), where, level);
+  if (sound) return sound;
+  for (Diagnostic& error : sound.error()) {
+    if (!error.node) continue;
+    const ir::NodeId origin = *error.node < origins.size() ? origins[*error.node] : ir::NodeId();
+    error.node = origin.valid() ? std::optional(origin.index()) : std::nullopt;
+  }
+  return sound;
 }
 
 }  // namespace carina::files

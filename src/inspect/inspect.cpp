@@ -19,12 +19,14 @@
 #include "facts/executorch.h"
 #include "files/file_kind.h"
 #include "frontend/pt2/reader.h"
+#include "frontend/tflite/reader.h"
 #include "frontend/tosa/flatbuffer.h"
 #include "frontend/vgf/vgf.h"
 #include "inspect/list_tflite_internal.h"
 #include "inspect/program_signature.h"
 #include "inspect/vgf_file_internal.h"
 #include "ir/text.h"
+#include "litert/compiled_graph.h"
 #include "npu/delegate_blob.h"
 #include "npu/disassemble.h"
 #include "npu/payload.h"
@@ -344,8 +346,21 @@ struct Stream {
   npu::CompiledNetwork network;
 };
 
+// Those of the custom operators of a LiteRT file.
+Result<std::vector<Stream>> streams_of_tflite(const Buffer& file, const std::string& path) {
+  CARINA_TRY(const tflite::Model model, tflite::read_model(file, path));
+  CARINA_TRY(const litert::CompiledGraph compiled, litert::read_compiled(model, path));
+  std::vector<Stream> streams;
+  for (const litert::NpuOperator& stream : compiled.streams)
+    streams.push_back({.title = fmt::format("{}: operator {}", path, stream.index),
+                       .network = litert::network_of(model.subgraphs.front(), compiled, stream).network});
+  if (streams.empty()) return fail({.where = path, .what = "the file has no custom operator ethos-u"});
+  return streams;
+}
+
 Result<std::vector<Stream>> streams_of(const Buffer& file, const std::string& path) {
   std::vector<Stream> streams;
+  if (kind_of_named(file, path) == files::FileKind::kTflite) return streams_of_tflite(file, path);
   if (kind_of_named(file, path) != files::FileKind::kPte) {
     CARINA_TRY(npu::CompiledNetwork network, npu::read_vela_raw(file, path));
     streams.push_back({.title = path, .network = std::move(network)});
@@ -381,8 +396,8 @@ Result<Listing> inspect(const std::string& path, const Log& log) {
 }
 
 Result<Disassembly> disassemble(const std::string& path) {
-  CARINA_TRY(const Buffer file,
-             files::open_file(path, {files::FileKind::kPte, files::FileKind::kVelaRaw, files::FileKind::kVgf}));
+  CARINA_TRY(const Buffer file, files::open_file(path, {files::FileKind::kPte, files::FileKind::kVelaRaw,
+                                                        files::FileKind::kVgf, files::FileKind::kTflite}));
   if (kind_of_named(file, path) == files::FileKind::kVgf) return disassemble_vgf(file, path);
   CARINA_TRY(const std::vector<Stream> streams, streams_of(file, path));
   Disassembly made;

@@ -2,6 +2,8 @@
 
 #include "frontend/tflite/reader.h"
 #include "inspect/list_tflite_internal.h"
+#include "litert/compiled_graph.h"
+#include "npu/payload.h"
 
 namespace carina::inspect {
 
@@ -41,6 +43,21 @@ void add_subgraph(Listing& listing, const tflite::Subgraph& graph) {
     add_tensor(listing, "tensor", graph.tensors[i], static_cast<int64_t>(i));
 }
 
+// The NPU's command streams in the main graph, and the arena that they share.
+Result<void> add_streams(Listing& listing, const tflite::Model& model, const std::string& path) {
+  CARINA_TRY(const litert::CompiledGraph compiled, litert::read_compiled(model, path));
+  if (compiled.streams.empty()) return {};
+  listing.add("arena", {{"bytes", compiled.arena_bytes}, {"fast_scratch_bytes", compiled.fast_bytes}});
+  for (const litert::NpuOperator& stream : compiled.streams) {
+    CARINA_TRY(const npu::Payload payload, npu::parse_payload(stream.payload.bytes(), path));
+    listing.add("stream", {{"operator", static_cast<int64_t>(stream.index)},
+                           {"target", std::string(payload.accelerator()->name)},
+                           {"payload_bytes", static_cast<int64_t>(stream.payload.size())},
+                           {"constant_bytes", static_cast<int64_t>(stream.constants.size())}});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Listing> list_tflite(const Buffer& file, const std::string& path) {
@@ -49,6 +66,7 @@ Result<Listing> list_tflite(const Buffer& file, const std::string& path) {
   listing.add("model", {{"bytes", static_cast<int64_t>(file.size())},
                         {"description", model.description},
                         {"subgraphs", static_cast<int64_t>(model.subgraphs.size())}});
+  CARINA_CHECKED(add_streams(listing, model, path));
   for (const tflite::Subgraph& graph : model.subgraphs) add_subgraph(listing, graph);
   return listing;
 }

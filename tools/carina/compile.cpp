@@ -46,13 +46,14 @@ struct Outputs {
 // What the names of the program's file may end with; a name without an extension promises nothing.
 Result<void> check_extension(const Outputs& outputs) {
   const std::string extension = std::filesystem::path(outputs.program).extension().string();
-  constexpr std::array<std::string_view, 7> kKnown{"", ".pte", ".bpte", ".npz", ".vgf", ".h", ".c"};
+  constexpr std::array<std::string_view, 8> kKnown{"", ".pte", ".bpte", ".npz", ".vgf", ".tflite", ".h", ".c"};
   if (std::ranges::find(kKnown, extension) == kKnown.end())
-    return fail({.where = "--output",
-                 .what = fmt::format("{}: this command writes no {} file", outputs.program, extension),
-                 .expected = ".pte, .bpte (with test cases), .h or .c (a C array), .npz (a command stream) or .vgf",
-                 .hint = extension == ".tosa" ? "carina tosa writes a .tosa" : "",
-                 .fault = Fault::kUsage});
+    return fail(
+        {.where = "--output",
+         .what = fmt::format("{}: this command writes no {} file", outputs.program, extension),
+         .expected = ".pte, .bpte (with test cases), .h or .c (a C array), .npz (a command stream), .vgf or .tflite",
+         .hint = extension == ".tosa" ? "carina tosa writes a .tosa" : "",
+         .fault = Fault::kUsage});
   if (outputs.bundle.inputs.empty() || extension == ".bpte") return {};
   return fail({.where = "--test-inputs",
                .what = "test cases are written to a .bpte alone",
@@ -209,8 +210,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option(
          "-o,--output", outputs.program,
          "Output file: a .pte; a .h or .c (the program as a C array); a .bpte (program with test cases); an .npz (the "
-         "command stream in Vela's raw format, one delegate only); or a .vgf (with --target vgf). Default: the model's "
-         "name with .pte, in the current folder")
+         "command stream in Vela's raw format, one delegate only); a .vgf (with --target vgf); or a .tflite, of "
+         "a .tflite. Default: the model's name with .pte, in the current folder")
       ->group(section::kMain)
       ->check(path());
   app.callback([&] {
@@ -222,6 +223,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       request.remedies = explore::find_remedies;
       if (outputs.program.ends_with(".npz")) request.output = driver::CompileRequest::Output::kStream;
       if (outputs.program.ends_with(".vgf")) request.output = driver::CompileRequest::Output::kVgf;
+      if (outputs.program.ends_with(".tflite")) request.output = driver::CompileRequest::Output::kTflite;
       const Result<void> done = compile(request, outputs, console);
       return done ? 0 : report_failure(request.model, done.error(), console);
     };
@@ -237,6 +239,7 @@ const Command kCompile{
     .examples =
         "  carina compile model.pt2 -t ethos-u55-128 --quantize int8 --calibrate inputs.npz -o model.pte\n"
         "  carina compile model.tosa --target ethos-u55-256 --memory-mode Sram_Only -o model.pte\n"
+        "  carina compile model.tflite --target ethos-u55-128 -o model_npu.tflite\n"
         "  carina compile model.pt2 --target vgf -o model.pte\n"
         "  carina compile model.pt2 -t ethos-u55-128 --calibrate inputs.npz --io int8 -o model.h\n"
         "  carina compile model.pt2 --target ethos-u55-128 --test-inputs inputs.npz -o model.bpte\n"

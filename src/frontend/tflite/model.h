@@ -33,6 +33,11 @@ struct Tensor {
   bool is_sparse = false;
   bool is_constant = false;
   Buffer data;  // of a constant, of exactly the size of its type and shape; else empty
+
+  // The bytes of all elements; 0 for a type that Carina does not have.
+  [[nodiscard]] int64_t bytes() const {
+    return dtype == DType::kUnknown ? 0 : shape.elements() * static_cast<int64_t>(element_bytes(dtype));
+  }
 };
 
 enum class Padding : int8_t { kSame = 0, kValid = 1 };
@@ -85,9 +90,21 @@ struct Subgraph {
   std::vector<Operator> operators;  // in an order in which they can be evaluated
 };
 
+// Data that the file holds beside its graphs.
+struct Metadata {
+  std::string name;
+  Buffer data;
+};
+
 struct Model {
   std::string description;
   std::vector<Subgraph> subgraphs;  // at least one; the first is the main one
+  std::vector<Metadata> metadata = {};
 };
+
+// The name of the custom operator that runs a command stream on the NPU. A file with it has been compiled: its tensors
+// lie at planned addresses of one arena, through which values also pass without being an operator's operands.
+inline constexpr std::string_view kNpuOperator = "ethos-u";
+bool is_compiled(const Subgraph& graph);
 
 }  // namespace carina::tflite

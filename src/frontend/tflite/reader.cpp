@@ -89,6 +89,7 @@ class FileReader {
   Result<std::vector<int32_t>> read_indices(const flatbuffers::Vector<int32_t>* from, size_t tensors, int32_t lowest,
                                             const std::string& part) const;
   Result<void> check_order(const Subgraph& graph, const std::string& part) const;
+  Result<std::vector<Metadata>> read_metadata() const;
 
   const Buffer& file_;
   std::string where_;
@@ -279,7 +280,18 @@ Result<Subgraph> FileReader::read_subgraph(const fb::SubGraph& from, const std::
     CARINA_TRY(Operator op, read_operator(*from.operators()->Get(i), tensors, fmt::format("{}operator {}", part, i)));
     out.operators.push_back(std::move(op));
   }
-  CARINA_CHECKED(check_order(out, part));
+  if (!is_compiled(out)) CARINA_CHECKED(check_order(out, part));
+  return out;
+}
+
+Result<std::vector<Metadata>> FileReader::read_metadata() const {
+  std::vector<Metadata> out;
+  for (uint32_t i = 0; i < size_of(model_->metadata()); ++i) {
+    const fb::Metadata& from = *model_->metadata()->Get(i);
+    Metadata metadata{.name = text_of(from.name()), .data = {}};
+    CARINA_TRY(metadata.data, stored_bytes(from.buffer(), fmt::format("metadata {}", metadata.name)));
+    out.push_back(std::move(metadata));
+  }
   return out;
 }
 
@@ -304,10 +316,15 @@ Result<Model> FileReader::read() {
                read_subgraph(*model_->subgraphs()->Get(i), subgraphs == 1 ? "" : fmt::format("subgraph {}: ", i)));
     out.subgraphs.push_back(std::move(graph));
   }
+  CARINA_TRY(out.metadata, read_metadata());
   return out;
 }
 
 }  // namespace
+
+bool is_compiled(const Subgraph& graph) {
+  return std::ranges::find(graph.operators, kNpuOperator, &Operator::name) != graph.operators.end();
+}
 
 Result<Model> read_model(const Buffer& file, const std::string& where) {
   const bool is_aligned = reinterpret_cast<uintptr_t>(file.data()) % alignof(uint64_t) == 0;

@@ -47,20 +47,30 @@ ValueId moved(Builder& b, ValueId value, bool to_unsigned) {
                                    .to_unsigned = to_unsigned});
 }
 
-Diagnostic boundary_error(const Builder& b, const Tensor& tensor, std::string_view side) {
+// Returns the errors of a tensor at the border of the graph, one for each of these operators that it concerns.
+template <typename Concerns>
+void add_boundary_errors(const Builder& b, const Tensor& tensor, std::string_view side, Concerns concerns,
+                         Diagnostics& errors) {
   const bool is_float_type = tensor.dtype == DType::kFp32;
-  return {.where = fmt::format("{}: {} {}", b.where, side, tensor.name),
-          .what = fmt::format("the type of an {} is not supported", side),
-          .expected = "int8, uint8, int16, int32 or bool",
-          .got = tensor.type_name,
-          .hint = is_float_type ? std::string(kIntegerBorders) : ""};
+  Diagnostic error{.where = fmt::format("{}: {} {}", b.where, side, tensor.name),
+                   .what = fmt::format("the type of an {} is not supported", side),
+                   .expected = "int8, uint8, int16, int32 or bool",
+                   .got = tensor.type_name,
+                   .hint = is_float_type ? std::string(kIntegerBorders) : ""};
+  for (size_t i = 0; i < b.from.operators.size(); ++i) {
+    if (!concerns(b.from.operators[i])) continue;
+    error.node = i;
+    errors.push_back(error);
+  }
+  if (!error.node) errors.push_back(error);
 }
 
 void add_inputs(Builder& b, Diagnostics& errors) {
   for (const int32_t index : b.from.inputs) {
     const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)];
     if (!is_among(kBoundaries, tensor.dtype)) {
-      errors.push_back(boundary_error(b, tensor, "input"));
+      const auto reads = [&](const Operator& op) { return is_among(op.inputs, index); };
+      add_boundary_errors(b, tensor, "input", reads, errors);
       continue;
     }
     ValueId value = b.graph.add_value(tensor.name, Call::type_of(tensor), tensor.shape);
@@ -72,13 +82,12 @@ void add_inputs(Builder& b, Diagnostics& errors) {
 }
 
 // Values for the results of an operator that failed, so that the operators behind it are tried as well.
-bool add_stand_ins(Builder& b, const Operator& op) {
+void add_stand_ins(Builder& b, const Operator& op) {
   for (const int32_t index : op.outputs) {
     const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)];
-    if (tensor.dtype == DType::kUnknown) return false;
+    if (tensor.dtype == DType::kUnknown) continue;
     b.values[static_cast<size_t>(index)] = b.graph.add_value(tensor.name, Call::type_of(tensor), tensor.shape);
   }
-  return true;
 }
 
 // Returns the first operand without a value: a variable, or the result of an operator that failed.
@@ -110,7 +119,7 @@ const Tensor* empty_tensor(const Builder& b, const Operator& op) {
 }
 
 std::unexpected<Diagnostics> no_rule(const Call& call) {
-  if (call.op().name == "ethos-u")
+  if (call.op().name == kNpuOperator)
     return call.reject("the file has been compiled for an NPU already", {}, {}, "give the file that Vela was given");
   if (call.op().name == "DEQUANTIZE")
     return call.reject("floats at the model's borders are not supported", {}, {}, std::string(kIntegerBorders));
@@ -118,11 +127,15 @@ std::unexpected<Diagnostics> no_rule(const Call& call) {
 }
 
 void add_operators(Builder& b, Diagnostics& errors) {
-  for (const Operator& op : b.from.operators) {
+  for (size_t i = 0; i < b.from.operators.size(); ++i) {
+    const Operator& op = b.from.operators[i];
     const Tensor* unknown = unknown_operand(b, op);
-    if (unknown != nullptr && !unknown->is_variable && !errors.empty()) continue;  // behind an error
+    if (unknown != nullptr && !unknown->is_variable && !errors.empty()) {  // behind an error
+      add_stand_ins(b, op);
+      continue;
+    }
     const std::string name = op.outputs.empty() ? op.name : b.from.tensors[static_cast<size_t>(op.outputs[0])].name;
-    b.emitter.set_origin(name, {}, {});
+    b.emitter.set_origin(name, {}, ir::NodeId(i));
     Call call(b, op);
     const Rule* rule = rule_of(op);
     Result<void> made;
@@ -135,8 +148,11 @@ void add_operators(Builder& b, Diagnostics& errors) {
     else
       made = rule->function(call);
     if (made) continue;
-    errors.insert(errors.end(), made.error().begin(), made.error().end());
-    if (!add_stand_ins(b, op)) return;
+    for (Diagnostic& error : made.error()) {
+      error.node = i;
+      errors.push_back(std::move(error));
+    }
+    add_stand_ins(b, op);
   }
 }
 
@@ -145,7 +161,8 @@ void add_outputs(Builder& b, Diagnostics& errors) {
     const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)];
     ValueId value = b.values[static_cast<size_t>(index)];
     if (!is_among(kBoundaries, tensor.dtype)) {
-      errors.push_back(boundary_error(b, tensor, "output"));
+      const auto gives = [&](const Operator& op) { return is_among(op.outputs, index); };
+      add_boundary_errors(b, tensor, "output", gives, errors);
       continue;
     }
     b.emitter.set_origin(tensor.name, {}, {});

@@ -1,0 +1,253 @@
+#include "execute/tflite_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "execute/npu_calls.h"
+#include "execute/run_progress_internal.h"
+#include "files/tflite_file.h"
+#include "frontend/tflite/borders.h"
+#include "frontend/tflite/parts.h"
+#include "frontend/tflite/reader.h"
+#include "interpret/interpreter.h"
+#include "litert/compiled_graph.h"
+#include "npu/payload.h"
+#include "simulate/simulator.h"
+
+// Tensors with an address lie in one arena, which all streams share; the others have memory of their own. Operators on
+// the CPU that follow each other are one TOSA graph.
+namespace carina::execute {
+
+namespace {
+
+struct CpuStep {
+  tflite::Part part;
+  tflite::Borders borders;
+  interpret::Interpreter interpreter;
+};
+struct NpuStep {
+  const litert::NpuOperator* stream;
+  simulate::Simulator simulator;
+};
+using Step = std::variant<CpuStep, NpuStep>;
+
+std::span<std::byte> writable(std::span<const std::byte> bytes) {
+  return {const_cast<std::byte*>(bytes.data()), bytes.size()};
+}
+
+// The operators of each kind that follow each other, in the file's order.
+std::vector<tflite::Part> consecutive_parts(const tflite::Subgraph& graph) {
+  std::vector<std::vector<size_t>> runs;
+  bool was_npu = true;
+  for (size_t i = 0; i < graph.operators.size(); ++i) {
+    const bool is_npu = graph.operators[i].name == tflite::kNpuOperator;
+    if (is_npu || was_npu) runs.emplace_back();
+    runs.back().push_back(i);
+    was_npu = is_npu;
+  }
+  std::vector<tflite::Part> parts;
+  for (std::vector<size_t>& run : runs) {
+    const bool is_npu = graph.operators[run.front()].name == tflite::kNpuOperator;
+    parts.push_back(tflite::part_of(graph, std::move(run), is_npu));
+  }
+  return parts;
+}
+
+}  // namespace
+
+struct TfliteSession::State {
+  std::string where;
+  tflite::Model model;
+  litert::CompiledGraph compiled;
+  std::optional<plan::Target> target;  // of the streams; none if there are none
+  std::vector<Step> steps;
+  std::vector<std::byte> arena;
+  std::vector<std::byte> fast;
+  std::vector<std::vector<std::byte>> own;  // by tensor
+  std::vector<datasets::InputType> inputs;
+  std::vector<simulate::Report> reports;
+  NpuCalls calls;
+
+  [[nodiscard]] const tflite::Subgraph& graph() const { return model.subgraphs.front(); }
+  [[nodiscard]] const tflite::Tensor& tensor(int32_t index) const {
+    return graph().tensors[static_cast<size_t>(index)];
+  }
+
+  // The bytes of a tensor that is not constant.
+  std::span<std::byte> memory(int32_t index) {
+    const auto at = static_cast<size_t>(index);
+    if (compiled.addresses[at] < 0) return own[at];
+    return std::span(arena).subspan(static_cast<size_t>(compiled.addresses[at]),
+                                    static_cast<size_t>(tensor(index).bytes()));
+  }
+
+  void allocate() {
+    arena.resize(static_cast<size_t>(compiled.arena_bytes));
+    fast.resize(static_cast<size_t>(compiled.fast_bytes));
+    own.resize(graph().tensors.size());
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (compiled.addresses[i] < 0 && !graph().tensors[i].is_constant)
+        own[i].resize(static_cast<size_t>(graph().tensors[i].bytes()));
+    }
+  }
+
+  Tensor value(int32_t index) {
+    const tflite::Tensor& from = tensor(index);
+    return {.dtype = from.dtype,
+            .shape = from.shape,
+            .data = from.is_constant ? from.data : Buffer::copy_of(memory(index))};
+  }
+
+  Result<void> set_target(const TfliteOptions& options, const Log& log);
+  Result<void> add_steps(const TfliteOptions& options, const Log& log);
+  Result<void> run_step(CpuStep& step);
+  Result<void> run_step(NpuStep& step);
+};
+
+Result<void> TfliteSession::State::set_target(const TfliteOptions& options, const Log& log) {
+  for (const litert::NpuOperator& stream : compiled.streams) {
+    CARINA_TRY(const npu::Payload payload, npu::parse_payload(stream.payload.bytes(), where));
+    const std::string accelerator(payload.accelerator()->name);
+    if (target && target->accelerator.name != accelerator)
+      return fail({.where = where,
+                   .what = "streams for different NPUs",
+                   .expected = std::string(target->accelerator.name),
+                   .got = accelerator});
+    if (target) continue;
+    targets::TargetNames names = options.memories;
+    names.accelerator = accelerator;
+    CARINA_TRY(target, targets::find_target(names, log));
+  }
+  if (target) calls = NpuCalls(compiled.streams.size(), *target);
+  return {};
+}
+
+Result<void> TfliteSession::State::add_steps(const TfliteOptions& options, const Log& log) {
+  size_t stream = 0;
+  for (tflite::Part& part : consecutive_parts(graph())) {
+    if (part.on_npu) {
+      const auto timed = options.timed ? simulate::Timing::kOn : simulate::Timing::kOff;
+      const auto occupied = options.timed ? simulate::Occupied::kOn : simulate::Occupied::kOff;
+      steps.emplace_back(NpuStep{.stream = &compiled.streams[stream++],
+                                 .simulator = simulate::Simulator({.timing = timed,
+                                                                   .occupied = occupied,
+                                                                   .threads = options.threads,
+                                                                   .own_system_config = target->system,
+                                                                   .own_memory_mode = target->memory,
+                                                                   .between_operations = run_progress(log)})});
+      continue;
+    }
+    tflite::Model cut = tflite::model_of(graph(), part);
+    tflite::Borders borders = tflite::cut_float_borders(cut);
+    CARINA_TRY(const ir::Module module, files::sound_model(cut, where, "8K"));
+    CARINA_TRY(interpret::Interpreter interpreter,
+               interpret::Interpreter::create(module, {.threads = options.threads, .where = where}));
+    steps.emplace_back(
+        CpuStep{.part = std::move(part), .borders = std::move(borders), .interpreter = std::move(interpreter)});
+  }
+  return {};
+}
+
+Result<void> TfliteSession::State::run_step(CpuStep& step) {
+  std::vector<Tensor> given;
+  for (size_t i = 0; i < step.part.inputs.size(); ++i)
+    given.push_back(tflite::to_stored(value(step.part.inputs[i]), step.borders.inputs[i]));
+  CARINA_TRY(const std::vector<Tensor> results, step.interpreter.run(given));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Tensor declared = tflite::to_declared(results[i], step.borders.outputs[i]);
+    const std::span<std::byte> to = memory(step.part.outputs[i]);
+    std::memcpy(to.data(), declared.data.data(), std::min(to.size(), declared.data.size()));
+  }
+  return {};
+}
+
+// Regions as TFLM's kernel sets them: constants, scratch, fast scratch, and the operands.
+Result<void> TfliteSession::State::run_step(NpuStep& step) {
+  const litert::NpuOperator& stream = *step.stream;
+  simulate::Memory memories;
+  memories.regions[0] = writable(stream.constants.bytes());
+  memories.read_only[0] = true;
+  const auto scratch =
+      std::span(arena).subspan(static_cast<size_t>(compiled.addresses[static_cast<size_t>(stream.scratch)]));
+  memories.regions[1] = scratch;
+  memories.regions[2] = stream.fast_scratch == stream.scratch ? scratch : std::span(fast);
+  size_t region = 3;
+  for (const std::vector<int32_t>* edges : {&stream.inputs, &stream.outputs}) {
+    for (const int32_t edge : *edges) {
+      if (region == memories.regions.size()) break;
+      memories.read_only[region] = tensor(edge).is_constant;
+      memories.regions[region++] = tensor(edge).is_constant ? writable(tensor(edge).data.bytes()) : memory(edge);
+    }
+  }
+  CARINA_TRY(simulate::Report report, step.simulator.run(stream.payload.bytes(), memories));
+  reports.push_back(std::move(report));
+  return {};
+}
+
+TfliteSession::TfliteSession(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TfliteSession::TfliteSession(TfliteSession&&) noexcept = default;
+TfliteSession& TfliteSession::operator=(TfliteSession&&) noexcept = default;
+TfliteSession::~TfliteSession() = default;
+
+Result<TfliteSession> TfliteSession::create(const Buffer& file, const std::string& where, const TfliteOptions& options,
+                                            const Log& log) {
+  auto state = std::make_unique<State>();
+  state->where = where;
+  CARINA_TRY(state->model, tflite::read_model(file, where));
+  CARINA_TRY(state->compiled, litert::read_compiled(state->model, where));
+  CARINA_CHECKED(state->set_target(options, log));
+  CARINA_CHECKED(state->add_steps(options, log));
+  state->allocate();
+  for (const int32_t input : state->graph().inputs) {
+    const tflite::Tensor& tensor = state->tensor(input);
+    state->inputs.push_back({.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape});
+  }
+  return TfliteSession(std::move(state));
+}
+
+const std::vector<datasets::InputType>& TfliteSession::inputs() const {
+  return state_->inputs;
+}
+
+Result<std::vector<datasets::NamedTensor>> TfliteSession::run(const datasets::Sample& inputs) {
+  CARINA_CHECKED(datasets::check_sample(inputs, state_->inputs));
+  state_->reports.clear();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int32_t index = state_->graph().inputs[i];
+    if (!state_->tensor(index).is_constant) std::ranges::copy(inputs[i].data.bytes(), state_->memory(index).begin());
+  }
+  for (Step& step : state_->steps) CARINA_CHECKED(std::visit([&](auto& one) { return state_->run_step(one); }, step));
+  std::vector<datasets::NamedTensor> outputs;
+  for (const int32_t output : state_->graph().outputs)
+    outputs.push_back({.name = state_->tensor(output).name, .tensor = state_->value(output)});
+  return outputs;
+}
+
+results::NpuReport TfliteSession::npu_report() const {
+  std::vector<results::NpuReport> reports;
+  for (size_t i = 0; i < state_->reports.size(); ++i) reports.push_back(state_->calls.report(state_->reports[i], i));
+  return state_->calls.joined(std::move(reports));
+}
+
+int64_t TfliteSession::streams() const {
+  return static_cast<int64_t>(state_->compiled.streams.size());
+}
+
+std::vector<std::string> TfliteSession::cpu_operators() const {
+  std::vector<std::string> names;
+  for (const tflite::Operator& op : state_->graph().operators) {
+    if (op.name != tflite::kNpuOperator) names.push_back(op.name);
+  }
+  return names;
+}
+
+int64_t TfliteSession::arena_bytes() const {
+  return state_->compiled.arena_bytes;
+}
+
+}  // namespace carina::execute
