@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +21,7 @@ from carina.errors import InputError, usage_error
 
 if TYPE_CHECKING:
     from carina._models import Calibration
+    from carina._option_table import Target
 
 _LARGEST = {"int8": 127, "int8x4": 7, "int16x8": 127}  # weight of each scheme, in steps
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -56,7 +57,7 @@ def finetune(
     optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] | None = None,
     prune: Literal["2:4"] | None = None,
     npu_steps: int = 0,
-    target: str = "ethos-u85-256",
+    target: Target = "ethos-u85-256",
     calibration: Calibration | None = None,
 ) -> Finetuned:
     """Trains a float model further, with the weights of `scheme`, and optionally with the outputs of the NPU.
@@ -141,6 +142,7 @@ class _Rounded(nn.Module):
     def __init__(self, largest: int, axis: int, mask: torch.Tensor | None) -> None:
         super().__init__()
         self.largest, self.axis = largest, axis
+        self.mask: torch.Tensor | None
         self.register_buffer("mask", mask)
 
     def forward(self, weight: torch.Tensor) -> torch.Tensor:
@@ -153,7 +155,7 @@ class _Rounded(nn.Module):
 
 def _with_rounding(model: nn.Module, largest: int, is_pruned: bool) -> list[nn.Module]:
     """Rounds the weights of all convolutions and linear layers from now on. Returns these layers."""
-    layers = [
+    layers: list[nn.Module] = [
         layer
         for layer in model.modules()
         if isinstance(layer, (nn.Linear, *_CONVOLUTIONS)) or (isinstance(layer, _TRANSPOSED) and layer.groups == 1)
@@ -170,12 +172,12 @@ def _mask_of(layer: nn.Module) -> torch.Tensor | None:
 
     Example: of the weights (0.1, -0.9, 0.5, 0.2) of four input channels, the second and the third stay.
     """
-    weight = layer.weight.detach()
+    weight: torch.Tensor = layer.get_parameter("weight").detach()
     dense = isinstance(layer, nn.Linear) or (isinstance(layer, (nn.Conv1d, nn.Conv2d)) and layer.groups == 1)
     if not dense or weight.shape[1] < _GROUP:
         return None
     mask = torch.zeros_like(weight)
-    for part, kept in zip(weight.split(_GROUP, 1), mask.split(_GROUP, 1), strict=True):
+    for part, kept in zip(torch.split(weight, _GROUP, 1), torch.split(mask, _GROUP, 1), strict=True):
         kept.scatter_(1, part.abs().topk(min(_KEPT, part.shape[1]), 1).indices, 1.0)
     return mask
 
@@ -198,7 +200,13 @@ class _Npu:
     """The model with its present weights on the simulated NPU. `plain`: a copy whose weights are not parametrized."""
 
     def __init__(
-        self, model: nn.Module, plain: nn.Module, count: int, scheme: str, target: str, calibration: Calibration | None
+        self,
+        model: nn.Module,
+        plain: nn.Module,
+        count: int,
+        scheme: str,
+        target: Target,
+        calibration: Calibration | None,
     ) -> None:
         self.model, self.count, self.scheme, self.target, self.calibration = model, count, scheme, target, calibration
         self.plain = plain.eval()
@@ -210,7 +218,9 @@ class _Npu:
         results = iter(self._program(tuple(tensor[:1] for tensor in inputs)).run(*inputs))
 
         def exact(output: torch.Tensor) -> torch.Tensor:
-            return _FromNpu.apply(output, torch.from_numpy(next(results).copy()).to(output.dtype).reshape(output.shape))
+            values = torch.from_numpy(next(results).copy()).to(output.dtype).reshape(output.shape)
+            from_npu: torch.Tensor = _FromNpu.apply(output, values)  # type: ignore[no-untyped-call]
+            return from_npu
 
         return torch.utils._pytree.tree_map(exact, floats)
 
@@ -247,7 +257,7 @@ class _Trainer:
 
     def run(self, loader: Iterable[Any], epochs: int, npu_steps: int) -> tuple[list[float], list[float]]:
         """Returns the mean loss of each epoch, and the loss of each step with the NPU."""
-        per_epoch = len(loader) if hasattr(loader, "__len__") else sum(1 for _ in loader)
+        per_epoch = len(loader) if isinstance(loader, Sized) else sum(1 for _ in loader)
         steps, number = epochs * per_epoch, 0
         losses: list[float] = []
         npu_losses: list[float] = []
@@ -271,6 +281,6 @@ class _Trainer:
             output = self.npu.outputs(inputs, output)
         value = self.loss(output, *labels)
         self.optimizer.zero_grad()
-        value.backward()
+        torch.autograd.backward(value)
         self.optimizer.step()
         return float(value.detach())

@@ -26,11 +26,11 @@ struct NetworkCheck {
 
 // Runs a network on the simulator and its graph on the interpreter, on samples that are drawn from a fixed seed.
 // Memory, tables and registers hold garbage at the start. A network with state takes kSteps steps from the initial
-// one: each sample has the state that the sample before it has left. The report says what was compared; the check of a graph that
-// the interpreter cannot run, or that has no result for any drawn inputs, compares nothing. Errors (internal): a byte
-// of a result differs; a register is used that the stream has not set; the simulator rejects the stream; with
-// Check::kFull also, an operation reads bytes that nothing wrote or does not wait for another one. The message
-// names the first operator at fault (Diagnostic::node).
+// one: each sample has the state that the sample before it has left. The report says what was compared; the check of a
+// graph that the interpreter cannot run, or that has no result for any drawn inputs, compares nothing. Errors
+// (internal): a byte of a result differs; a register is used that the stream has not set; the simulator rejects the
+// stream; with Check::kFull also, an operation reads bytes that nothing wrote or does not wait for another one. The
+// message names the first operator at fault (Diagnostic::node).
 Result<results::CheckReport> check_network(const NetworkCheck& what, const Log& log);
 
 }  // namespace carina::check

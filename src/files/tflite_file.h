@@ -19,8 +19,8 @@ struct TfliteGraph {
 // Reads a LiteRT file without its QUANTIZE and DEQUANTIZE at float inputs and outputs. Errors: those of sound_graph().
 Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level);
 
-// The verified TOSA graph of a model in memory. Errors: to_tosa()'s; every violated rule. Diagnostic::node is an operator
-// of the model's main graph.
+// The verified TOSA graph of a model in memory. Errors: to_tosa()'s; every violated rule. Diagnostic::node is an
+// operator of the model's main graph.
 Result<ir::Module> sound_model(const tflite::Model& model, const std::string& where, const std::string& level);
 
 }  // namespace carina::files

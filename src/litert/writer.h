@@ -13,7 +13,8 @@
 
 namespace carina::litert {
 
-// A part of the main graph, and for one on the NPU its command stream, whose inputs and outputs are in the part's order.
+// A part of the main graph, and for one on the NPU its command stream, whose inputs and outputs are in the part's
+// order.
 struct CompiledPart {
   tflite::Part part;
   npu::NetworkInFile network = {};

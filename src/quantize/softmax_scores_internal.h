@@ -12,8 +12,9 @@ namespace carina::quantize {
 // exp() of the difference to any other is 0 in float32 already.
 inline constexpr float kMaskedScore = -1000;
 
-// What a mask counts as in scores of this shape: kHidden below the smallest of the rows' largest visible scores, so that
-// no row gives its hidden elements a weight. Rows are along the last axis; those without a visible score do not count.
+// What a mask counts as in scores of this shape: kHidden below the smallest of the rows' largest visible scores, so
+// that no row gives its hidden elements a weight. Rows are along the last axis; those without a visible score do not
+// count.
 float masked_score(std::span<const float> scores, const Shape& shape);
 
 // exp(-12) is 6e-6: 64 hidden elements take less than a step of int8 together.

@@ -139,7 +139,8 @@ void carry_inputs(Network& network) {
         std::fill(without.begin() + static_cast<std::ptrdiff_t>(network.copies[c].first),
                   without.begin() + static_cast<std::ptrdiff_t>(network.copies[c].end), true);
     }
-    // The output takes its bytes from the start on. That is worth it if most of them are inputs, which take them anyway.
+    // The output takes its bytes from the start on. That is worth it if most of them are inputs, which take them
+    // anyway.
     const bool is_most = 2 * copied >= network[output].bytes();
     const bool is_first = std::ranges::all_of(inputs, [&](const Carried& one) {
       return std::ranges::all_of(one.copies,

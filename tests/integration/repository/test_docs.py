@@ -89,6 +89,7 @@ def test_a_program_of_the_guide_is_paired_with_its_output():
         "from-the-arm-backend",
         "official-runtime",
         "python",
+        "qat",
     }
 
 
