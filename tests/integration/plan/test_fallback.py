@@ -58,7 +58,7 @@ def test_what_the_npu_compiler_rejects_runs_on_the_cpu(model, run_carina, tmp_pa
 def put(x, at):
     import torch
 
-    return torch.index_put(x, (at,), torch.ones(3, 4)) @ torch.ones(4, 2)
+    return torch.index_put(x, (at,), torch.ones(9, 4)) @ torch.ones(4, 2)
 
 
 def select(x, at):
@@ -75,7 +75,8 @@ def test_integers_stay_on_the_cpu_where_the_specification_has_floats_alone(
     import torch
     from function_as_module import Fn
 
-    x, at = torch.rand(5, 4, generator=torch.Generator().manual_seed(1)), torch.tensor([0, 4, 2], dtype=torch.int32)
+    x = torch.rand(12, 4, generator=torch.Generator().manual_seed(1))
+    at = torch.tensor([0, 4, 2, 7, 11, 5, 1, 9, 3], dtype=torch.int32)  # up to 8 places would be selections
     torch.export.save(torch.export.export(Fn(function), (x, at)), tmp_path / "m.pt2")
     args = ["compile", tmp_path / "m.pt2", "--target", "TOSA-1.0+FP", "--delegate-all", "--dump", tmp_path / "dump"]
     nodes = {node["name"]: node for node in run_carina([*args, "-o", tmp_path / "m.pte", "--json"]).json["nodes"]}
@@ -86,7 +87,7 @@ def test_integers_stay_on_the_cpu_where_the_specification_has_floats_alone(
     run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "x.npy", "-i", tmp_path / "at.npy", "-o", tmp_path / "out"])
     np.testing.assert_allclose(np.load(tmp_path / "out" / "output_0.npy"), function(x, at).numpy(), rtol=1e-6)
     (tosa,) = (tmp_path / "dump").glob("*.tosa")
-    given = torch.index_put(x, (at,), torch.ones(3, 4)) if function is put else x
+    given = torch.index_put(x, (at,), torch.ones(9, 4)) if function is put else x
     computed = reference_model(tosa, [given.numpy()])[0]
-    wanted = function(x, at) if function is put else function(x, torch.arange(5))
+    wanted = function(x, at) if function is put else function(x, torch.arange(12))
     np.testing.assert_allclose(computed, wanted.numpy(), rtol=1e-6)
