@@ -4,7 +4,7 @@ import generic
 import pytest
 from tier_plugin import sampled
 
-# Operators of which each flow runs all tests in `make test-all`, and one in six otherwise.
+# Operators of which each flow runs all tests in `make test-all`, and one in fifteen otherwise.
 FILES = ("add", "avgpool2d", "conv1d", "elu", "linear", "mul", "permute", "upsample_bilinear2d")
 
 
@@ -15,7 +15,7 @@ def outcomes(carina, tmp_path_factory):
         files,
         tmp_path_factory.mktemp("generic") / "outcomes.json",
         carina.parents[1] / "python",
-        every=sampled(6, 1),
+        every=sampled(15, 1),
         seconds=3000,
     )
 

@@ -106,7 +106,9 @@ def archive(data, rng):
         for i, (name, content) in enumerate(entries):
             if i == at and rng.random() < 0.05:
                 continue
-            new.writestr(name, entry_of(name, content, rng) if i == at else content)
+            new_entry = zipfile.ZipInfo(name)  # without the time of writing
+            new_entry.compress_type = new.compression
+            new.writestr(new_entry, entry_of(name, content, rng) if i == at else content)
     return out.getvalue()
 
 

@@ -39,7 +39,7 @@ class Program:
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as archive:
             for name, content in self.entries.items():
-                archive.writestr(name, content)
+                archive.writestr(zipfile.ZipInfo(name), content)  # without the time of writing
         return out.getvalue()
 
 
