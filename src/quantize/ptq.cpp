@@ -16,6 +16,7 @@
 #include "quantize/similarity.h"
 #include "quantize/softmax_scores_internal.h"
 #include "quantize/state_samples.h"
+#include "quantize/uneven_rows_internal.h"
 #include "quantize/wide_values.h"
 
 namespace carina::quantize {
@@ -208,6 +209,7 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& given
   CARINA_CHECKED(check_weights(aten));
   CARINA_TRY(const datasets::DataSet samples, with_state(aten, given, options.evaluator));
   auto state = std::make_unique<State>();
+  CARINA_CHECKED(even_out_rows(aten, samples, options.threads, options.evaluator, log));
   CARINA_CHECKED(equalize(aten, samples, options));
   state->graph = std::move(aten);
   state->figures = FigureCache(state->graph.nodes.size());
