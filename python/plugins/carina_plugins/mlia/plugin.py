@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
+import carina
 from mlia.backend.config import BackendConfiguration, BackendType
 from mlia.backend.registry import BackendRegistry
 from mlia.core.advisor import DefaultInferenceAdvisor, InferenceAdvisor
@@ -16,8 +17,7 @@ from mlia.plugins.plugins import BackendPlugin, TargetPlugin
 from mlia.target.config import TargetInfo, TargetProfile
 from mlia.target.registry import TargetRegistry, profile
 
-import carina
-from carina.mlia.output import Advised, compatibility, output_of, performance
+from carina_plugins.mlia.output import Advised, compatibility, output_of, performance
 
 _ADVICE = {AdviceCategory.COMPATIBILITY: compatibility, AdviceCategory.PERFORMANCE: performance}
 _OPTIONS = ("quantize", "calibration", "system_config", "memory_mode", "config", "optimize")

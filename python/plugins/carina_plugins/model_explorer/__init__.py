@@ -1,6 +1,6 @@
 """Cycles, SRAM and the place of each node in Model Explorer, over .pt2, .tosa and .pte files.
 
-    model-explorer model.pt2 --extensions=carina.model_explorer
+    model-explorer model.pt2 --extensions=carina_plugins.model_explorer
 
 Model Explorer (PyPI: ai-edge-model-explorer) imports the module `main` of this package, and offers "Carina" among its
 providers of node data. It also draws .pte files. node_data() needs only the report of a compilation.

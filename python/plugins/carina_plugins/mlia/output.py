@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import carina
 import mlia
 from mlia.core import output_schema as schema
-
-import carina
 
 __all__ = ["Advised", "compatibility", "output_of", "performance"]
 

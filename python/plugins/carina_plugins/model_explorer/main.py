@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import carina
 from model_explorer import (
     Adapter,
     AdapterMetadata,
@@ -19,9 +20,8 @@ from model_explorer import (
     node_data_builder,
 )
 
-import carina
-from carina.model_explorer import node_data
-from carina.model_explorer.program_graph import program_data, program_graphs
+from carina_plugins.model_explorer import node_data
+from carina_plugins.model_explorer.program_graph import program_data, program_graphs
 
 _TARGET = "ethos-u55-128"
 _QUANTIZATIONS = ("", "int8", "int16x8", "int8x4", "none")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from carina.model_explorer import columns_of
+from carina_plugins.model_explorer import columns_of
 
 __all__ = ["layers_of_calls", "program_data", "program_graphs"]
 
