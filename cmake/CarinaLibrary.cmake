@@ -60,7 +60,9 @@ endfunction()
 
 # carina_target(TARGET [CHUNK number] [PRECOMPILED name]): with CARINA_UNITY, CHUNK files of a target (default: eight)
 # are compiled as one, with precompiled headers, since headers and common instantiations are most of the work. Without
-# CARINA_UNITY (preset tidy) each file is compiled alone, which reveals missing includes.
+# CARINA_UNITY (preset tidy) each file is compiled alone, which reveals missing includes. Precompiled headers alone save
+# half a second per file and make the compiler cache useless. Larger source files would save the same time, but a
+# newcomer finds code by the name of its file.
 function(carina_target target)
   cmake_parse_arguments(TARGET "" "CHUNK;PRECOMPILED" "" ${ARGN})
   if(NOT TARGET_CHUNK)

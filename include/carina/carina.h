@@ -53,20 +53,31 @@ typedef struct carina_memory {
   size_t size;
 } carina_memory;
 
+/* An option by its long name on the command line, with its value as text: {"optimize", "size"}, {"cpu-node", "conv_1"},
+ * {"delegate-all", ""}. docs/guide/options.md lists the names. Options of the command line that name files to write,
+ * boards or calibration data are not among them. */
+typedef struct carina_option {
+  const char* name;
+  const char* value;
+} carina_option;
+
 /* Options of a compilation. carina_compile_options_init() sets the defaults and struct_size; call it first. */
 typedef struct carina_compile_options {
   size_t struct_size;
-  const char* target;        /* a name of carina_target_name(); required */
-  const char* system_config; /* NULL: the default of the target's family */
-  const char* memory_mode;   /* likewise */
-  const char* scheme;        /* "int8", "int16x8" ...; NULL: int8 */
-  int32_t threads;           /* 1 to 1024; the program is the same for every number */
-  int64_t arena_budget_bytes; /* the maximum size of a delegate's arena; 0: no limit */
+  const char* target;           /* a name of carina_target_name(); required */
+  const char* system_config;    /* NULL: the default of the target's family */
+  const char* memory_mode;      /* likewise */
+  const char* scheme;           /* "int8", "int16x8" ...; NULL: the model's own quantization, or int8 with samples */
+  int32_t threads;              /* 1 to 1024; the program is the same for every number */
+  int64_t arena_budget_bytes;   /* the maximum size of a delegate's arena; 0: no limit */
+  const carina_option* options; /* all others, `option_count` of them; later ones take precedence, lists get longer */
+  size_t option_count;
 } carina_compile_options;
 /* `struct_size`: sizeof(carina_compile_options) in the caller. If the library has another size, it writes struct_size
  * alone, and the compilation reports it. */
 void carina_compile_options_init_sized(carina_compile_options* options, size_t struct_size);
-#define carina_compile_options_init(options) carina_compile_options_init_sized((options), sizeof(carina_compile_options))
+#define carina_compile_options_init(options) \
+  carina_compile_options_init_sized((options), sizeof(carina_compile_options))
 
 /* A compiled program. */
 typedef struct carina_program carina_program;

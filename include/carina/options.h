@@ -1,6 +1,7 @@
 // Defines the choices that several stages of a compilation share.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -61,6 +62,7 @@ struct QuantizeOptions {
 struct PartitionOptions {
 #define CARINA_PARTITION_OPTION CARINA_MEMBER
 #include "carina/options.def"
+  auto operator<=>(const PartitionOptions&) const = default;
 };
 
 // The schedules of delegates.

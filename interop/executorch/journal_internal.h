@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "report/run_report.h"
+#include "report/render.h"
 
 namespace carina::interop {
 

@@ -7,6 +7,7 @@
 
 #include "carina/api.h"
 #include "enum_names.h"
+#include "keyword_options.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
@@ -77,7 +78,8 @@ void bind_blob(nb::module_& module) {
             for (const api::Artifact& file : blob.artifacts) files.emplace_back(file.suffix, bytes_of(file.bytes));
             return files;
           },
-          "Suffix of the name (\"vela.npz\") and bytes of each file that describes the delegate, if `artifacts` was set.")
+          "Suffix of the name (\"vela.npz\") and bytes of each file that describes the delegate, if `artifacts` was "
+          "set.")
       .def_prop_ro("command_stream_bytes", [](const api::DelegateBlob& b) { return b.report.command_stream_bytes; })
       .def_prop_ro("weight_bytes", [](const api::DelegateBlob& b) { return b.report.weight_bytes; })
       .def_prop_ro(
@@ -121,17 +123,6 @@ void bind_blob(nb::module_& module) {
       .def_ro("weight_write_bytes", &results::MemoryUse::weight_write_bytes);
 }
 
-api::DelegateOptions options_of(int threads, int64_t arena_budget_bytes, const std::string& optimize,
-                                bool dynamic_weights, const std::string& check) {
-  api::DelegateOptions options;
-  options.threads = threads;
-  options.arena_budget_bytes = arena_budget_bytes;
-  options.optimize = enum_of<backends::Optimize>(optimize, "optimize");
-  options.dynamic_weights = dynamic_weights;
-  options.check = enum_of<options::Check>(check, "check");
-  return options;
-}
-
 }  // namespace
 
 void bind_delegates(nb::module_& module) {
@@ -147,20 +138,28 @@ void bind_delegates(nb::module_& module) {
       "Reads the compile spec \"compile_flags\" of ExecuTorch's Arm backend: flags of Vela, separated by blanks.");
   module.def(
       "compile_delegate",
-      [](const nb::bytes& tosa, const api::TargetNames& target, int threads, int64_t arena_budget_bytes,
-         const std::string& optimize, bool dynamic_weights, const std::string& check, bool artifacts, bool layers,
-         NoteListener note, ProgressListener progress) {
-        api::DelegateOptions options = options_of(threads, arena_budget_bytes, optimize, dynamic_weights, check);
+      [](const nb::bytes& tosa, const api::TargetNames& target, int threads, bool artifacts, bool layers,
+         NoteListener note, ProgressListener progress, const nb::kwargs& named) {
+        api::DelegateOptions options;
+        set_options<options::ScheduleOptions>(options, named);
+        options.threads = threads;
         options.artifacts = artifacts;
         options.layers = layers;
         const Buffer file = buffer_of(tosa);
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return api::compile_delegate(file.bytes(), target, options, log); });
       },
-      "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "arena_budget_bytes"_a = 0, "optimize"_a = "speed",
-      "dynamic_weights"_a = false, "check"_a = "quick", "artifacts"_a = false, "layers"_a = false, CARINA_LISTENERS,
-      "Compiles a TOSA graph (FlatBuffer 1.0 or 0.80, one region) as one delegate. All of it must run on the target. "
-      "`optimize`: \"speed\", \"search\" or \"size\"; `check`: \"quick\", \"full\" or \"off\".");
+      "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "artifacts"_a = false, "layers"_a = false, CARINA_LISTENERS,
+      "options"_a,
+      nb::sig(signature_with_options<options::ScheduleOptions>(
+                  "def compile_delegate(tosa: bytes, target: Target, *, threads: int = 1, artifacts: bool = False, "
+                  "layers: bool = False, ",
+                  "DelegateBlob")
+                  .c_str()),
+      help_with_options<options::ScheduleOptions>(
+          "Compiles a TOSA graph (FlatBuffer 1.0 or 0.80, one region) as one delegate. All of it must run on the "
+          "target.")
+          .c_str());
 }
 
 }  // namespace carina::python

@@ -8,7 +8,7 @@
 
 #include "api/frameworks.h"
 #include "carina/api.h"
-#include "enum_names.h"
+#include "keyword_options.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
@@ -177,18 +177,19 @@ void bind_graphs(nb::module_& module) {
       "Returns the nodes of a float model that have to be expanded before annotate(), which takes the same arguments.");
   module.def(
       "map_delegates",
-      [](const nb::bytes& pt2, const std::string& name, const api::TargetNames& target,
-         const std::vector<std::string>& cpu_nodes, const std::string& delegates, NoteListener note,
-         ProgressListener progress) {
+      [](const nb::bytes& pt2, const std::string& name, const api::TargetNames& target, NoteListener note,
+         ProgressListener progress, const nb::kwargs& named) {
         const Buffer file = buffer_of(pt2);
-        const api::CompileOptions options{
-            .partition = {.delegates = enum_of<driver::DelegateMode>(delegates, "delegates"), .cpu_nodes = cpu_nodes},
-            .delegate = {}};
+        api::CompileOptions options;
+        set_options<options::PartitionOptions>(options.partition, named);
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return api::map_delegates(file, name, target, options, log); });
       },
-      "pt2"_a, "name"_a, "target"_a, nb::kw_only(), "cpu_nodes"_a = std::vector<std::string>(), "delegates"_a = "npu",
-      CARINA_LISTENERS, "Assigns the nodes of a model to delegates. `cpu_nodes`: names of nodes that stay on the CPU.");
+      "pt2"_a, "name"_a, "target"_a, nb::kw_only(), CARINA_LISTENERS, "options"_a,
+      nb::sig(signature_with_options<options::PartitionOptions>(
+                  "def map_delegates(pt2: bytes, name: str, target: Target, *, ", "list[NodeAssignment]")
+                  .c_str()),
+      help_with_options<options::PartitionOptions>("Assigns the nodes of a model to delegates.").c_str());
   nb::class_<api::TargetMemories>(module, "TargetMemories", "The memories of an Ethos-U target.")
       .def_ro("system_config", &api::TargetMemories::system_config)
       .def_ro("memory_mode", &api::TargetMemories::memory_mode)

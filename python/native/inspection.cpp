@@ -15,7 +15,7 @@
 #include "inspect/program_signature.h"
 #include "listeners.h"
 #include "module.h"
-#include "report/listing.h"
+#include "report/render.h"
 #include "report/stage_text.h"
 #include "values.h"
 

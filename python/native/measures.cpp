@@ -12,9 +12,7 @@
 #include "explore/layer_accuracy.h"
 #include "listeners.h"
 #include "module.h"
-#include "report/accuracy_report.h"
-#include "report/compare_report.h"
-#include "report/layer_accuracy_report.h"
+#include "report/render.h"
 #include "values.h"
 
 // Accuracy, comparison and sweeps for Python, as text, JSON and pages.

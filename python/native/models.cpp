@@ -6,7 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "carina/api.h"
-#include "enum_names.h"
+#include "keyword_options.h"
 #include "listeners.h"
 #include "models/quantize_flags.h"
 #include "module.h"
@@ -120,21 +120,20 @@ void bind_models(nb::module_& module) {
       "`overrides` have the values of `carina compile --quantize` and `--quantize-at`.");
   module.def(
       "partition",
-      [](const api::Model& model, const api::TargetNames& target, const std::string& delegates,
-         std::vector<std::string> cpu_nodes, std::vector<std::string> cpu_ops, std::vector<std::string> cpu_modules,
-         NoteListener note, ProgressListener progress) {
-        const api::PartitionOptions options{.delegates = enum_of<driver::DelegateMode>(delegates, "delegates"),
-                                            .cpu_nodes = std::move(cpu_nodes),
-                                            .cpu_ops = std::move(cpu_ops),
-                                            .cpu_modules = std::move(cpu_modules)};
+      [](const api::Model& model, const api::TargetNames& target, NoteListener note, ProgressListener progress,
+         const nb::kwargs& named) {
+        api::PartitionOptions options;
+        set_options<options::PartitionOptions>(options, named);
         const Listeners listeners{std::move(note), std::move(progress)};
         return call(listeners, [&](const Log& log) { return api::partition(model, target, options, log); });
       },
-      "model"_a, "target"_a, nb::kw_only(), "delegates"_a = "npu", "cpu_nodes"_a = std::vector<std::string>(),
-      "cpu_ops"_a = std::vector<std::string>(), "cpu_modules"_a = std::vector<std::string>(), CARINA_LISTENERS,
-      "Divides a model between NPU and CPU, and lowers the NPU's parts to TOSA. `delegates`: \"npu\" (nodes that are "
-      "faster "
-      "there), \"all\" (every node that the NPU can run) or \"nothing\".");
+      "model"_a, "target"_a, nb::kw_only(), CARINA_LISTENERS, "options"_a,
+      nb::sig(signature_with_options<options::PartitionOptions>("def partition(model: Model, target: Target, *, ",
+                                                                "Partition")
+                  .c_str()),
+      help_with_options<options::PartitionOptions>(
+          "Divides a model between NPU and CPU, and lowers the NPU's parts to TOSA.")
+          .c_str());
   module.def(
       "package", package, "partition"_a, "blobs"_a,
       nb::sig("def package(partition: Partition, blobs: Sequence[DelegateBlob]) -> bytes"),

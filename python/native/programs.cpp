@@ -10,7 +10,7 @@
 #include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
-#include "report/page.h"
+#include "report/render.h"
 #include "values.h"
 
 namespace carina::python {

@@ -3,11 +3,16 @@
 #include <string>
 #include <string_view>
 
+#include "api/check_options_internal.h"
+#include "api/set_option_internal.h"
 #include "base/guarded.h"
 #include "carina/api.h"
 #include "carina/carina.h"
 #include "carina/session.h"
 #include "carina/version.h"
+#include "datasets/samples.h"
+#include "driver/compile.h"
+#include "files/file_kind.h"
 
 // The C API (carina/carina.h). No exception leaves a function: a failure becomes a fault and the text of an error,
 // which the caller frees.
@@ -16,7 +21,7 @@ struct carina_error {
 };
 
 struct carina_program {
-  carina::api::Program program;
+  carina::driver::Compiled program;
 };
 
 struct carina_session {
@@ -73,12 +78,13 @@ std::unexpected<Diagnostics> missing(std::string_view argument) {
 // A structure of a caller with another header, or one that was not initialized.
 Result<void> check_size(size_t got, size_t expected, std::string_view structure, std::string_view initializer) {
   if (got == expected) return {};
-  return fail({.where = std::string(structure),
-               .what = "struct_size is not that of this version of the library",
-               .expected = std::to_string(expected) + " (version " + std::string(version()) + ")",
-               .got = std::to_string(got),
-               .hint = "call " + std::string(initializer) + " first, and compile the caller with the header of the library",
-               .fault = Fault::kUsage});
+  return fail(
+      {.where = std::string(structure),
+       .what = "struct_size is not that of this version of the library",
+       .expected = std::to_string(expected) + " (version " + std::string(version()) + ")",
+       .got = std::to_string(got),
+       .hint = "call " + std::string(initializer) + " first, and compile the caller with the header of the library",
+       .fault = Fault::kUsage});
 }
 
 Result<void> check_size(const carina_compile_options& options) {
@@ -101,32 +107,45 @@ Result<std::span<const T>> range_of_caller(const T* first, size_t count, std::st
   return std::span(first, count);
 }
 
-api::TargetNames target_of(const carina_compile_options& options) {
-  return {.accelerator = text_of(options.target),
-          .system_config = text_of(options.system_config),
-          .memory_mode = text_of(options.memory_mode)};
+Result<void> check_request(const driver::CompileRequest& request) {
+  api::DelegateOptions delegate{static_cast<const options::ScheduleOptions&>(request)};
+  delegate.threads = request.threads;
+  Diagnostics wrong;
+  api::check_options(delegate, wrong);
+  if (!wrong.empty()) return fail(std::move(wrong));
+  return {};
 }
 
-api::DelegateOptions delegate_options_of(const carina_compile_options& options) {
-  api::DelegateOptions delegate;
-  delegate.threads = options.threads;
-  delegate.arena_budget_bytes = options.arena_budget_bytes;
-  return delegate;
+// A request without bytes would mean the file of its name.
+Result<void> check_file(const driver::CompileRequest& request, files::FileKind kind) {
+  const files::FileKind found = files::kind_of(request.file);
+  if (found == files::FileKind::kEmpty || (found == files::FileKind::kUnknown && kind == files::FileKind::kTosa))
+    return fail({.where = request.model,
+                 .what = "not such a file",
+                 .expected = std::string(files::text_of_kind(kind)),
+                 .got = std::string(files::text_of_kind(found))});
+  return files::check_kind(request.file, request.model, {kind});
 }
 
-Result<api::QuantizeOptions> quantize_options_of(const carina_compile_options& options) {
-  api::QuantizeOptions wanted;
-  wanted.threads = options.threads;
-  if (options.scheme == nullptr) return wanted;
-  CARINA_TRY(const std::optional<quantize::NodeScheme> scheme, quantize::parse_scheme(options.scheme));
-  if (!scheme)
-    return fail({.where = "scheme",
-                 .what = "the scheme leaves the model float",
-                 .got = options.scheme,
-                 .fault = Fault::kUsage});
-  wanted.scheme.name = options.scheme;
-  wanted.scheme.general = *scheme;
-  return wanted;
+// The request for a model in memory. `kind` is what the file has to be.
+Result<driver::CompileRequest> request_of(const carina_compile_options& options, std::string_view name,
+                                          std::span<const std::byte> file, files::FileKind kind) {
+  driver::CompileRequest request;
+  request.model = name;
+  request.file = Buffer(nullptr, file);  // the program has its weights; the model's views of the file end with the call
+  request.target.accelerator = text_of(options.target);
+  request.target.system_config = text_of(options.system_config);
+  request.target.memory_mode = text_of(options.memory_mode);
+  request.quantize.scheme = text_of(options.scheme);
+  request.threads = options.threads;
+  request.arena_budget_bytes = options.arena_budget_bytes;
+  CARINA_TRY(const std::span<const carina_option> others,
+             range_of_caller(options.options, options.option_count, "options"));
+  for (const carina_option& option : others)
+    CARINA_CHECKED(api::set_option(request, text_of(option.name), text_of(option.value)));
+  CARINA_CHECKED(check_request(request));
+  CARINA_CHECKED(check_file(request, kind));
+  return request;
 }
 
 Result<std::vector<api::Sample>> samples_of(std::span<const carina_bytes> bytes,
@@ -141,33 +160,34 @@ Result<std::vector<api::Sample>> samples_of(std::span<const carina_bytes> bytes,
   return samples;
 }
 
-Result<std::vector<api::Sample>> samples_of(const carina_bytes* samples, size_t count, const api::Model& model) {
-  const std::vector<api::InputType> inputs = api::inputs(model);
+// Gives the samples of the caller to a calibration.
+models::SampleSource source_of(const carina_bytes* samples, size_t count) {
+  if (count == 0) return {};
+  return [samples, count](std::span<const api::InputType> inputs) -> Result<std::vector<api::Sample>> {
+    if (inputs.empty()) return std::vector<api::Sample>();
+    CARINA_TRY(const std::span<const carina_bytes> all, range_of_caller(samples, count * inputs.size(), "samples"));
+    CARINA_TRY(std::vector<api::Sample> made, samples_of(all, inputs));
+    for (const api::Sample& sample : made) CARINA_CHECKED(datasets::check_sample(sample, inputs));
+    return made;
+  };
+}
+
+Result<driver::Compiled> compile_pt2(carina_bytes pt2, const carina_bytes* samples, size_t count,
+                                     const carina_compile_options& options) {
+  CARINA_TRY(const std::span<const std::byte> file, bytes_of(pt2, "pt2"));
+  CARINA_TRY(driver::CompileRequest request, request_of(options, "model.pt2", file, files::FileKind::kPt2));
   constexpr size_t kMaxSamples = size_t{1} << 24;
-  if (inputs.empty() || count == 0) return std::vector<api::Sample>();
   if (count > kMaxSamples)
     return fail({.where = "sample_count",
                  .what = "there are too many samples",
                  .expected = "at most " + std::to_string(kMaxSamples),
                  .got = std::to_string(count),
                  .fault = Fault::kUsage});
-  CARINA_TRY(const std::span<const carina_bytes> all, range_of_caller(samples, count * inputs.size(), "samples"));
-  return samples_of(all, inputs);
+  request.samples = source_of(samples, count);
+  return driver::compile(request, {});
 }
 
-Result<api::Program> compile_pt2(carina_bytes pt2, const carina_bytes* samples, size_t sample_count,
-                                 const carina_compile_options& options) {
-  CARINA_TRY(const std::span<const std::byte> file, bytes_of(pt2, "pt2"));
-  // The program has its weights; the model's views of the file end with this call.
-  CARINA_TRY(api::Model model, api::import_pt2(Buffer(nullptr, file), "model.pt2"));
-  CARINA_TRY(const std::vector<api::Sample> data, samples_of(samples, sample_count, model));
-  CARINA_TRY(const api::QuantizeOptions wanted, quantize_options_of(options));
-  CARINA_TRY(model, api::quantize(std::move(model), data, wanted));
-  return api::compile(std::move(model), target_of(options),
-                      {.partition = {}, .delegate = delegate_options_of(options)});
-}
-
-Result<void> give(api::Program program, carina_program** out) {
+Result<void> give(driver::Compiled program, carina_program** out) {
   *out = new carina_program{std::move(program)};
   return {};
 }
@@ -252,7 +272,9 @@ void carina_compile_options_init_sized(carina_compile_options* options, size_t s
                 .memory_mode = nullptr,
                 .scheme = nullptr,
                 .threads = 1,
-                .arena_budget_bytes = 0};
+                .arena_budget_bytes = 0,
+                .options = nullptr,
+                .option_count = 0};
 }
 
 carina_fault carina_compile(carina_bytes pt2, const carina_bytes* samples, size_t sample_count,
@@ -261,7 +283,7 @@ carina_fault carina_compile(carina_bytes pt2, const carina_bytes* samples, size_
     if (options == nullptr) return missing("options");
     if (program == nullptr) return missing("program");
     CARINA_CHECKED(check_size(*options));
-    CARINA_TRY(api::Program compiled, compile_pt2(pt2, samples, sample_count, *options));
+    CARINA_TRY(driver::Compiled compiled, compile_pt2(pt2, samples, sample_count, *options));
     return give(std::move(compiled), program);
   });
 }
@@ -273,14 +295,15 @@ carina_fault carina_compile_tosa(carina_bytes tosa, const carina_compile_options
     if (program == nullptr) return missing("program");
     CARINA_CHECKED(check_size(*options));
     CARINA_TRY(const std::span<const std::byte> file, bytes_of(tosa, "tosa"));
-    CARINA_TRY(api::Program compiled, api::package_tosa(file, target_of(*options), delegate_options_of(*options)));
+    CARINA_TRY(const driver::CompileRequest request, request_of(*options, "model.tosa", file, files::FileKind::kTosa));
+    CARINA_TRY(driver::Compiled compiled, driver::compile(request, {}));
     return give(std::move(compiled), program);
   });
 }
 
 carina_bytes carina_program_pte(const carina_program* program) {
   if (program == nullptr) return {.data = nullptr, .size = 0};
-  return {.data = program->program.pte.data(), .size = program->program.pte.size()};
+  return {.data = program->program.program.data(), .size = program->program.program.size()};
 }
 
 size_t carina_program_delegates(const carina_program* program) {

@@ -56,6 +56,9 @@ struct Delegate {
 };
 
 // An accelerator that runs delegates: its name, its limits and its compiler. The pipeline knows nothing else about it.
+// A struct and not a class with virtual functions, because only `compile` differs in behavior. Details of a kind of
+// target (an NPU with its memories, a Vulkan device) are in the closure of `compile`, so that a new kind changes no
+// stage.
 struct Backend {
   std::string target;               // name in messages and reports, with the number of MAC units
   std::string accelerator = "NPU";  // the unit that runs delegates

@@ -51,14 +51,12 @@ std::vector<std::optional<ir::Rejection>> explained(std::vector<std::optional<ir
 
 Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
                           const std::vector<ir::Rejection>& rejected, const Log& log) {
-  const partition::PartitionOptions wanted{.cpu_nodes = options.cpu_nodes,
-                                           .cpu_ops = options.made_ops,
-                                           .keep = options.keep,
-                                           .delegate_nothing = options.delegates == DelegateMode::kNothing,
-                                           .delegate_all = options.delegates == DelegateMode::kAll,
-                                           .floats = options.floats,
-                                           .arithmetic = options.arithmetic,
-                                           .rejected = rejected};
+  partition::PartitionOptions wanted{static_cast<const options::PartitionOptions&>(options)};
+  wanted.cpu_ops = options.made_ops;
+  wanted.keep = options.keep;
+  wanted.floats = options.floats;
+  wanted.arithmetic = options.arithmetic;
+  wanted.rejected = rejected;
   Split split;
   const auto legality = [&](const ir::Graph& annotated) {
     return explained(lower::rejections_of(annotated, backend.lowering), annotated, options.left_float);

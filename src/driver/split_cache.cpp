@@ -12,8 +12,7 @@ Result<Split> SplitCache::split(const ir::Graph& prepared, const backends::Backe
                                 const SplitOptions& options, const Log& log) {
   const std::shared_ptr<Entry> entry = [&] {
     const std::scoped_lock lock(mutex_);
-    std::shared_ptr<Entry>& known =
-        entries_[Key(backend.target, options.delegates, options.cpu_nodes, options.cpu_ops, options.cpu_modules)];
+    std::shared_ptr<Entry>& known = entries_[Key(backend.target, options)];
     if (!known) known = std::make_shared<Entry>();
     return known;
   }();

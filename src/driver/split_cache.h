@@ -5,8 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <tuple>
-#include <vector>
+#include <utility>
 
 #include "driver/split.h"
 
@@ -22,9 +21,7 @@ class SplitCache {
                       const Log& log);
 
  private:
-  // The target and the choices for the CPU.
-  using Key = std::tuple<std::string, DelegateMode, std::vector<std::string>, std::vector<std::string>,
-                         std::vector<std::string>>;
+  using Key = std::pair<std::string, options::PartitionOptions>;  // the target and the choices for the CPU
   struct Entry;
 
   std::mutex mutex_;

@@ -4,6 +4,12 @@
 // Needs:  one-spelling (canonicalize).
 // Gives:  no composite computes with 16-bit floats; one-spelling still holds.
 // Legal:  PyTorch's kernels do the same: each operator rounds once.
+//
+// A decomposition rounds after every operator. With 11 or 8 bits of significand the error is visible: a layer norm of
+// bf16 would differ by several steps from PyTorch. What TOSA has as one operator (sums of two tensors, EXP, CONV2D,
+// MATMUL, pools, data movement) stays in the model's type. Scalars and factors of additions, which PyTorch keeps in
+// fp32, are widened too. Decompositions in the narrow type, as in the Arm backend, need fewer conversions and give
+// other numbers than PyTorch.
 
 #include <algorithm>
 

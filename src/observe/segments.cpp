@@ -16,7 +16,7 @@
 //
 // Which nodes need kernels is not known before: the lowering reports the nodes that it rejects, they move to the
 // kernels, and the division is repeated, since the lowering may reject nodes after them. Each round moves at least one
-// node. Time: one lowering of the graph for each round. Why not kernels for everything: docs/adr/0008.
+// node. Time: one lowering of the graph for each round. Why not kernels for everything: docs/adr/0074.
 namespace carina::observe {
 
 namespace {

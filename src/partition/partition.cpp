@@ -49,7 +49,7 @@ Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& optio
 using ir::Rejection;
 
 std::optional<Rejection> user_constraint(const Node& node, const PartitionOptions& options) {
-  if (options.delegate_nothing)
+  if (options.delegates == options::DelegateMode::kNothing)
     return Rejection{
         .rule = "user.nothing", .reason = "--no-delegate keeps all nodes on the CPU", .hint = "remove --no-delegate"};
   if (std::ranges::find(options.cpu_nodes, node.name) != options.cpu_nodes.end())
@@ -227,7 +227,7 @@ Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, c
   std::vector<bool> eligible;
   for (const Decision& decision : decisions) eligible.push_back(decision.runs_on_npu);
   std::vector<int> group_of = group_nodes(aten, eligible);
-  if (!options.delegate_all) {
+  if (options.delegates != options::DelegateMode::kAll) {
     drop_idle_groups(aten, group_of, decisions);
     drop_costly_groups(aten, annotated, options.arithmetic, group_of, decisions);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "carina/log.h"
+#include "carina/options.h"
 #include "carina/result.h"
 #include "ir/graph.h"
 #include "ir/rejection.h"
@@ -29,16 +30,13 @@ enum class FloatsOnCpu : uint8_t {
 // What the CPU's kernels of quantized nodes compute with.
 enum class CpuArithmetic : uint8_t { kFloats, kInt8 };
 
-struct PartitionOptions {
-  std::vector<std::string> cpu_nodes;  // names of nodes that the user keeps on the CPU
-  std::vector<std::string> cpu_ops;    // operators to keep on the CPU: "aten.conv2d.default", "conv2d.default" or
-                                       // "conv2d"
-  UserConstraint keep = {};            // any other constraint, such as the nodes of a module
-  bool delegate_nothing = false;       // --no-delegate: all nodes run on the CPU
-  bool delegate_all = false;           // also delegate subgraphs whose call costs more than it saves
+// The user's options, for the prepared graph: cpu_ops are its operators ("aten.conv2d.default", "conv2d.default" or
+// "conv2d"). It has no modules: the caller finds the nodes of cpu_modules and keeps them by `keep`.
+struct PartitionOptions : options::PartitionOptions {
+  UserConstraint keep = {};  // any other constraint, such as the nodes of a module
   FloatsOnCpu floats = FloatsOnCpu::kRounded;
   CpuArithmetic arithmetic = CpuArithmetic::kFloats;  // for costs
-  std::vector<ir::Rejection> rejected;                // nodes that a later stage rejected in an earlier attempt
+  std::vector<ir::Rejection> rejected = {};           // nodes that a later stage rejected in an earlier attempt
 };
 
 // Where a node of the prepared graph runs, and the reason.

@@ -27,7 +27,10 @@ struct RecordedTensor {
   std::vector<std::byte> elements = {};  // in the order of the sizes
 };
 
-// A value that an instruction wrote, or an output of the program.
+// A value that an instruction wrote, or an output of the program. Types that ExecuTorch's Inspector does not know
+// (bf16, complex numbers, uint32) are left out: with one of them it cannot read the record. It cannot read events of
+// allocations either ("Unable to find populated event"), and takes several runs of a method for repetitions with equal
+// values.
 struct RecordedValue {
   enum class Kind : uint8_t { kTensor, kTensorList };
   Kind kind = Kind::kTensor;

@@ -1,12 +1,11 @@
-#include "report/compare_report.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "report/interval_text_internal.h"
-#include "report/npu_json_internal.h"
+#include "report/report_parts_internal.h"
 #include "report/tables/json.h"
 #include "report/tables/text_table.h"
 

@@ -2,8 +2,8 @@
 #include <string_view>
 
 #include "carina/check.h"
-#include "report/compile_report.h"
-#include "report/npu_json_internal.h"
+#include "report/render.h"
+#include "report/report_parts_internal.h"
 #include "report/tables/json.h"
 
 // The report of a compilation as JSON (docs/guide/reports.md lists the keys).

@@ -1,4 +1,4 @@
-#include "report/compile_report.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "carina/check.h"
 #include "facts/npu_accuracy.h"
-#include "report/interval_text_internal.h"
+#include "report/report_parts_internal.h"
 #include "report/tables/text_table.h"
 
 namespace carina::report {

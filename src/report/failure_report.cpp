@@ -1,4 +1,4 @@
-#include "report/failure_report.h"
+#include "report/render.h"
 
 #include <algorithm>
 

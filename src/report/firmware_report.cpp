@@ -1,9 +1,9 @@
-#include "report/firmware_report.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 
+#include "report/report_parts_internal.h"
 #include "report/tables/json.h"
-#include "report/tests_json_internal.h"
 
 namespace carina::report {
 

@@ -1,4 +1,4 @@
-#include "report/interval_text_internal.h"
+#include "report/report_parts_internal.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "report/listing.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 

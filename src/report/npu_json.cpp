@@ -1,4 +1,4 @@
-#include "report/npu_json_internal.h"
+#include "report/report_parts_internal.h"
 
 namespace carina::report {
 

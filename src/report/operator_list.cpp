@@ -1,4 +1,4 @@
-#include "report/operator_list.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "report/page.h"
+#include "report/render.h"
 
 #include <algorithm>
 #include <array>

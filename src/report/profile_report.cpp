@@ -1,4 +1,4 @@
-#include "report/profile_report.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 

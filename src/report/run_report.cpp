@@ -1,4 +1,4 @@
-#include "report/run_report.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,11 +9,9 @@
 #include <string_view>
 
 #include "facts/npu_accuracy.h"
-#include "report/interval_text_internal.h"
-#include "report/npu_json_internal.h"
+#include "report/report_parts_internal.h"
 #include "report/tables/json.h"
 #include "report/tables/text_table.h"
-#include "report/tests_json_internal.h"
 
 namespace carina::report {
 

@@ -1,4 +1,4 @@
-#include "report/summary_table.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "report/target_list.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "report/tosa_report.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 

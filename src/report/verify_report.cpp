@@ -1,4 +1,4 @@
-#include "report/verify_report.h"
+#include "report/render.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -14,6 +14,9 @@ namespace carina::simulate {
 // write (an input: from the start) to its last read before the next write. Data that is written but never read is a
 // result and lives to the end. Bytes are counted in granules of 16, the alignment of everything in memory. A region
 // that nothing writes holds constants and is not counted.
+//
+// The planner knows the live ranges of its own streams, and Vela those of its streams. The figures are measured by a
+// run instead, so that both have one definition. On U85, Vela also counts weight buffers before they are filled.
 class Occupancy {
  public:
   explicit Occupancy(const Memory& memory);

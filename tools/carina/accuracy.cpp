@@ -10,8 +10,7 @@
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
-#include "report/accuracy_report.h"
-#include "report/layer_accuracy_report.h"
+#include "report/render.h"
 
 // `carina accuracy`: compares a program or a scheme with the float model on samples, in total or layer by layer.
 namespace carina::cli {

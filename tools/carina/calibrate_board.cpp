@@ -7,7 +7,7 @@
 #include "files/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
-#include "report/board_report.h"
+#include "report/render.h"
 
 namespace carina::cli {
 namespace calibrate_board_command {

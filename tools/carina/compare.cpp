@@ -5,7 +5,7 @@
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
-#include "report/compare_report.h"
+#include "report/render.h"
 
 // `carina compare`: two programs for one model, layer by layer.
 namespace carina::cli {

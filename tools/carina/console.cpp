@@ -13,7 +13,7 @@
 #include "base/io/output_file.h"
 #include "base/system/terminal.h"
 #include "command.h"
-#include "report/failure_report.h"
+#include "report/render.h"
 #include "report/stage_text.h"
 
 // What commands print: notes and progress on stderr, reports on stdout, errors with their exit code.

@@ -7,7 +7,7 @@
 #include "files/command_files.h"
 #include "model_options.h"
 #include "page_option.h"
-#include "report/compile_report.h"
+#include "report/render.h"
 #include "warnings.h"
 
 namespace carina::cli {

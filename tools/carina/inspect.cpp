@@ -1,7 +1,7 @@
 #include "inspect/inspect.h"
 #include "command.h"
 #include "option_values.h"
-#include "report/listing.h"
+#include "report/render.h"
 
 namespace carina::cli {
 namespace inspect_command {

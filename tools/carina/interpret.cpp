@@ -3,7 +3,7 @@
 #include "datasets/images/decode_image.h"
 #include "files/command_files.h"
 #include "option_values.h"
-#include "report/run_report.h"
+#include "report/render.h"
 
 namespace carina::cli {
 namespace interpret_command {

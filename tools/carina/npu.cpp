@@ -7,7 +7,7 @@
 #include "files/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
-#include "report/run_report.h"
+#include "report/render.h"
 #include "run_options.h"
 
 // `carina npu`: runs a Vela or Carina command stream on the simulator.

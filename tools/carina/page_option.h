@@ -7,7 +7,7 @@
 #include "base/io/file.h"
 #include "help_text.h"
 #include "option_values.h"
-#include "report/page.h"
+#include "report/render.h"
 
 namespace carina::cli {
 

@@ -9,7 +9,7 @@
 #include "command.h"
 
 // Subcommands that are Python scripts. They start from a PyTorch model, which only Python can load
-// (docs/adr/0040-python-arm-scripts.md).
+// (docs/adr/0037-python-nanobind-over-the-driver.md).
 
 namespace carina::cli {
 

@@ -10,7 +10,7 @@
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
-#include "report/run_report.h"
+#include "report/render.h"
 #include "run_options.h"
 
 // `carina run`: executes a .pte on the host with simulated NPU, as firmware in QEMU, or on a Vulkan device.

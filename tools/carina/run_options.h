@@ -8,7 +8,7 @@
 #include "command.h"
 #include "help_text.h"
 #include "option_values.h"
-#include "report/run_report.h"
+#include "report/render.h"
 #include "report/tables/layer_table.h"
 
 namespace carina::cli {

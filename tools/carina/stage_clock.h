@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "carina/log.h"
-#include "report/profile_report.h"
+#include "report/render.h"
 
 namespace carina::cli {
 

@@ -13,7 +13,7 @@
 #include "cluster.h"
 #include "command.h"
 #include "files/command_files.h"
-#include "report/sweep_report.h"
+#include "report/render.h"
 #include "sweep_models.h"
 #include "sweep_options.h"
 #include "sweep_outputs.h"

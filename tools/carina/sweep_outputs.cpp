@@ -8,7 +8,7 @@
 
 #include "base/io/file.h"
 #include "page_option.h"
-#include "report/sweep_report.h"
+#include "report/render.h"
 #include "sweep_models.h"
 
 namespace carina::cli {

@@ -8,7 +8,7 @@
 
 #include "carina/result.h"
 #include "command.h"
-#include "report/sweep_report.h"
+#include "report/render.h"
 #include "sweep_options.h"
 
 namespace carina::cli {

@@ -5,7 +5,7 @@
 #include "files/tosa_file.h"
 #include "model_options.h"
 #include "option_values.h"
-#include "report/tosa_report.h"
+#include "report/render.h"
 
 // `carina tosa`: writes a model as a TOSA file, or verifies a TOSA file.
 namespace carina::cli {

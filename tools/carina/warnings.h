@@ -2,7 +2,7 @@
 
 #include "command.h"
 #include "driver/compile.h"
-#include "report/compile_report.h"
+#include "report/render.h"
 
 namespace carina::cli {
 

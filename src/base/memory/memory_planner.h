@@ -1,4 +1,5 @@
-// Declares the memory planner: it assigns offsets to buffers whose live ranges are known.
+// Declares the memory planner: it assigns offsets to buffers whose live ranges are known. The NPU's arena, the memory
+// plan of programs and the interpreter use it, with different alignments and efforts. It knows only numbers.
 #pragma once
 
 #include <cstdint>

@@ -53,8 +53,7 @@ struct ReadOptions {
 //   attributes are all other arguments by name, with defaults filled in. A Python number in a tensor's place is a
 //   constant of shape [].
 // - In-place operators have their functional form. Symbolic sizes have the values of the example input; a note says so.
-// - Both branches of `cond` are in the graph, followed by a selection. So are the iterations of while_loop (adr/0031,
-//   adr/0058).
+// - Both branches of `cond` are in the graph, followed by a selection. So are the iterations of while_loop (adr/0058).
 // - Node::source is the last line of the user's own code in the stack trace, "model.py:41".
 // `where` is the file's name in messages. Errors: not such an archive; a damaged file or one of another version;
 // pickled or missing weights; unsupported operators (all of them at once); state that the model keeps between runs.

@@ -22,8 +22,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import api
 import suite_reasons
+from row_json import rows_text
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 import format_markdown  # noqa: E402
@@ -39,6 +39,13 @@ PARTS = ("misc", "quantizer", "ops", "modules")
 SAMPLE = 200
 NO_RUNNER = "Did not find build arm_executor_runner"  # ends a test whose network was compiled and would now run on a device or an FVP
 BATCH = 25  # files in one process
+
+
+def tests_folder():
+    """The Arm backend's tests in ExecuTorch's wheel."""
+    import executorch
+
+    return Path(next(iter(executorch.__path__))) / "backends" / "arm" / "test"
 
 
 def folder_of(checkout):
@@ -279,7 +286,7 @@ def is_in_wheel(test):
     """Whether ExecuTorch's wheel has the test too, with a case of this name. The wheel may be older than the checkout."""
     name, _, inner = test.partition("::")
     function, _, case = inner.rpartition("::")[2].partition("[")
-    file = api.tests_folder() / name
+    file = tests_folder() / name
     text = file.read_text() if file.exists() else ""
     return f"def {function}(" in text and case.rstrip("]") in text
 
@@ -382,9 +389,7 @@ def sample():
 
 def write_page():
     rows = kept()
-    KEPT.write_text(
-        json.dumps({"rows": rows, "sample": sample(), "times": kept_times()}, indent=0, sort_keys=True) + "\n"
-    )
+    KEPT.write_text(rows_text({"rows": rows, "sample": sample(), "times": kept_times()}, depth=2))
     generated_pages.write("conformance-arm-api.md", page(rows), COMMAND)
 
 

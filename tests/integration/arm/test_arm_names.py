@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import api
+import suite
 
 TUTORIALS = Path(__file__).parent / "tutorials"
 NAMES = ("ethos_u", "builder")
@@ -248,14 +248,16 @@ def test_values_within_operators_are_observed(python, tmp_path):
 
 
 def test_the_arm_backends_tests_of_its_api(carina, tmp_path):
-    """Runs the fast files. tests/integration/arm/api.py runs all of them and stores the outcomes in api.json."""
-    kept = json.loads(api.KEPT.read_text())
-    assert api.share(kept) >= 0.9
-    found = api.run(api.FAST, carina.parents[1] / "python", tmp_path, seconds=600)
-    expected = {test for test, (outcome, _) in kept.items() if outcome == "passed" and test.split("::")[0] in api.FAST}
-    assert len(expected) >= 35
-    worse = {test: found.get(test) for test in sorted(expected) if found.get(test, ["lost"])[0] != "passed"}
-    assert not worse
+    """Specs, recipes, a saved model and the flow of its public API. `suite.py` runs all of its files."""
+    files = [
+        "misc/test_compile_spec.py",
+        "misc/test_save_exported_model.py",
+        "recipes/test_arm_recipes.py",
+        "public_api_bc/test_ethosu_flow.py",
+    ]
+    found, _ = suite.run(suite.tests_folder(), files, tmp_path / "outcomes.json", carina.parents[1] / "python", 600)
+    assert not {test: outcome for test, outcome in found.items() if outcome[0] != "passed"}
+    assert len(found) >= 35 and {test.partition("::")[0] for test in found} == set(files)
 
 
 OLD_NAMES = """

@@ -10,6 +10,7 @@ import tomllib
 from conftest import ROOT, TEST_ENV
 
 DIGITS = ROOT / "models" / "digits"
+PLUGINS = ROOT / "python" / "plugins"
 TARGET = "ethos-u55-128"
 # Converts a model by Model Explorer's adapter, and runs Carina's provider on the graph, by the commands that its page
 # sends to its server.
@@ -19,7 +20,7 @@ from dataclasses import asdict
 sys.path.append(sys.argv[1])
 from model_explorer.extension_manager import ExtensionManager
 model, adapter, settings = sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
-manager = ExtensionManager(["tosa_adapter_model_explorer", "carina.model_explorer"])
+manager = ExtensionManager(["tosa_adapter_model_explorer", "carina_plugins.model_explorer"])
 manager.load_extensions()
 offered = [extension["id"] for extension in manager.get_extensions_metadata()]
 made = manager.run_cmd({"extensionId": adapter, "cmdId": "convert", "modelPath": model, "settings": {"const_element_count_limit": 16}, "deleteAfterConversion": False})
@@ -42,16 +43,16 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """(folder of programs, environment) in which the package of the build is installed beside both tools."""
+    """(folder of programs, environment) in which the package of the build and the plugins are installed beside both tools."""
     programs = TEST_ENV / "explorer" / "bin"
     if not (programs / "mlia").exists():
         pytest.skip("not run: no Model Explorer and MLIA (tests/integration/setup.sh explorer)")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    info = tmp_path_factory.mktemp("site") / f"carina-{project['version']}.dist-info"
+    project = tomllib.loads((PLUGINS / "pyproject.toml").read_text())["project"]
+    info = tmp_path_factory.mktemp("site") / f"carina_plugins-{project['version']}.dist-info"
     info.mkdir()
     (mlia,) = project["optional-dependencies"]["mlia"]
     (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: carina\nVersion: {project['version']}\nRequires-Dist: {mlia}; extra == 'mlia'\n"
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\nRequires-Dist: {mlia}; extra == 'mlia'\n"
     )
     points = "\n".join(
         f"[{group}]\n" + "\n".join(f"{name} = {place}" for name, place in rows.items())
@@ -61,7 +62,7 @@ def environment(tmp_path_factory):
     package = os.path.join(os.path.dirname(os.path.dirname(os.environ["CARINA_BIN"])), "python")
     return programs, {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(info.parent), package]),
+        "PYTHONPATH": os.pathsep.join([str(info.parent), package, str(PLUGINS)]),
         "HOME": str(info.parent),
     }
 

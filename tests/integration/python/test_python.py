@@ -496,8 +496,10 @@ def test_parts_of_the_library_make_the_command_line_s_delegate(package, calibrat
 def test_mypy_strict_accepts_the_package():
     """mypy --strict accepts the package, including the stubs of the module."""
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "-p", "carina", "-p", "carina_arm"],
+        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml"]
+        + ["-p", "carina", "-p", "carina_arm", "-p", "carina_plugins"],
         cwd=PACKAGE,
+        env={**os.environ, "MYPYPATH": str(ROOT / "python" / "plugins")},
         capture_output=True,
         text=True,
     )

@@ -11,13 +11,16 @@ FOLDER = Path(__file__).resolve().parents[3] / "docs" / "adr"
 SECTIONS = ["Context", "Decision", "Rejected", "How we would notice that it was wrong"]
 HEAD = re.compile(
     r"# (?P<number>\d{4}): (?P<component>[a-z0-9]+): (?P<decision>\S.*)\n\n"
-    r"Date: (?P<date>\d{4}-\d\d-\d\d)\. Status: (?P<status>accepted(?:, amended by .+)?|superseded by .+)\.\n"
+    r"Date: (?P<date>\d{4}-\d\d-\d\d)\. Status: (?P<status>accepted(?:, replaces \d{4}(?:, \d{4})*)?)\.\n"
 )
 INTRODUCTION = """# Architecture decision records
 
 Each record gives one decision with its context, the rejected alternatives, and the observation that
-would show that the decision was wrong. A record keeps its number. A new decision that replaces an
-old one gets a new number, and the status of the old record names it.
+would show that the decision was wrong. Measurements of a decision's details and the reasons of one
+file stand in that file or in [performance.md](../performance.md).
+
+A record keeps its number. A decision that supersedes an old one gets a new number. It takes over
+what is still true of the old record, which is removed, and names its number in its status.
 
 To add a record, copy the form of an existing one, take the next number, and run
 `python tests/integration/repository/adr_index.py`. The title names the component and the decision.

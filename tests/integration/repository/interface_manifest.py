@@ -72,7 +72,8 @@ def manifest(carina, python):
         [python, "-W", "ignore", "-c", SIGNATURES], check=True, stdout=subprocess.PIPE, text=True, env=environment
     ).stdout
     return {
-        "commands": {command: sorted(listed.split()) for command, listed in options},
+        # Scripts in Python list their options when they run (docs/guide/script-options.md).
+        "commands": {command: sorted(listed.split()) for command, listed in options if "$(" not in listed},
         "json": {"compile": sorted(set(keys(json.loads(compiled)))), "accuracy": sorted(set(keys(json.loads(score))))},
         "headers": sorted(path.name for path in (ROOT / "include" / "carina").iterdir()),
         "python": json.loads(names),

@@ -321,7 +321,7 @@ def test_the_index_of_decisions_is_current():
 
 
 def test_decisions_that_are_cited_exist():
-    """adr/0031, ADR 0053: in pages, code and tests. Several numbers after one "adr" are a list or a range."""
+    """adr/0058, ADR 0053: in pages, code and tests. Several numbers after one "adr" are a list or a range."""
     numbers = {record.number for record in adr_index.records()}
     citation = re.compile(r"\badr[/ ](\d{4}(?:(?:, | and | to |, adr/)\d{4})*)", re.IGNORECASE)
     cited = {

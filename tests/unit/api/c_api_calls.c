@@ -85,6 +85,45 @@ static const char* session_mistakes(carina_session* session) {
   return NULL;
 }
 
+/* Options by their names on the command line. */
+static const char* named_options(carina_bytes file) {
+  carina_program* program = NULL;
+  carina_error* error = NULL;
+  carina_compile_options options;
+  carina_bytes samples[3];
+  carina_option keep = {"no-delegate", ""};
+  carina_option all[4] = {{"optimize", "size"}, {"--arena-budget", "2M"}, {"loop-rounds", "3"}, {"check", "full"}};
+  carina_option wrong[5] = {
+      {"optimise_for", "size"}, {"optimize", "fast"}, {"arena-budget", "-1"}, {"loop-rounds", "1025"}, {NULL, NULL}};
+  for (int i = 0; i < 3; ++i) {
+    samples[i].data = kSamples[i];
+    samples[i].size = sizeof kSamples[i];
+  }
+  carina_compile_options_init(&options);
+  options.target = "ethos-u55-128";
+  options.options = &keep;
+  options.option_count = 1;
+  EXPECT(carina_compile(file, samples, 3, &options, &program, NULL) == CARINA_OK);
+  EXPECT(carina_program_delegates(program) == 0);
+  carina_program_free(program);
+  options.options = all;
+  options.option_count = 4;
+  EXPECT(carina_compile(file, samples, 3, &options, &program, NULL) == CARINA_OK);
+  EXPECT(carina_program_delegates(program) == 1);
+  carina_program_free(program);
+  program = NULL;
+  options.option_count = 1;
+  for (int i = 0; i < 5; ++i) {
+    options.options = &wrong[i];
+    EXPECT(carina_compile(file, samples, 3, &options, &program, &error) == CARINA_FAULT_USAGE);
+    if (i == 1) EXPECT(strstr(carina_error_text(error), "speed, search, size") != NULL);
+    carina_error_free(error);
+  }
+  options.options = NULL;
+  EXPECT(carina_compile(file, samples, 3, &options, &program, NULL) == CARINA_FAULT_USAGE && program == NULL);
+  return NULL;
+}
+
 /* Structures of another version of the header, and one that was not initialized. */
 static const char* wrong_sizes(carina_bytes file) {
   carina_program* program = NULL;
@@ -96,7 +135,7 @@ static const char* wrong_sizes(carina_bytes file) {
   EXPECT(strstr(carina_error_text(error), "struct_size") != NULL);
   carina_error_free(error);
   options.threads = 77;
-  carina_compile_options_init_sized(&options, sizeof options - sizeof options.arena_budget_bytes);
+  carina_compile_options_init_sized(&options, sizeof options - sizeof options.option_count);
   EXPECT(options.threads == 77); /* nothing but the size was written */
   options.target = "ethos-u55-128";
   EXPECT(carina_compile_tosa(file, &options, &program, NULL) == CARINA_FAULT_USAGE);
@@ -142,6 +181,7 @@ const char* c_api_mistakes(const void* pt2, size_t size) {
   carina_program_free(NULL);
   carina_error_free(NULL);
   wrong = wrong_sizes(file);
+  if (wrong == NULL) wrong = named_options(file);
   if (wrong != NULL) return wrong;
   EXPECT(compile_small(pt2, size, &program, NULL) == CARINA_OK);
   EXPECT(carina_session_load(carina_program_pte(program), "forward", &session, NULL) == CARINA_OK);

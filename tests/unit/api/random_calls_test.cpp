@@ -302,6 +302,11 @@ std::optional<std::string> call_c(Draw& draw, const Material& of) {
     options.scheme = draw.one_in(4) ? text.c_str() : nullptr;
     options.threads = draw.threads();
     options.arena_budget_bytes = draw.one_in(4) ? draw.number() : 0;
+    const carina_option option{
+        .name = draw.any_of<const char*>({"optimize", "cpu-node", "legalize", "quantize-at", "check", "io", nullptr}),
+        .value = draw.one_in(4) ? nullptr : text.c_str()};
+    options.options = draw.one_in(8) ? nullptr : &option;
+    options.option_count = draw.one_in(4) ? 1 : 0;
     const std::vector<std::byte> data = draw.junk(16);
     const std::vector<carina_bytes> samples(draw.below(3), {.data = data.data(), .size = data.size()});
     carina_program* program = nullptr;

@@ -182,7 +182,7 @@ TEST(Partition, data_movement_alone_is_no_delegate) {
   EXPECT_THAT(result.decisions[0].reason, HasSubstr("only moves data"));
   EXPECT_THAT(result.decisions[0].hint, HasSubstr("--delegate-all"));
   PartitionOptions options;
-  options.delegate_all = true;
+  options.delegates = options::DelegateMode::kAll;
   const Partitioned asked = partitioned(b.graph, options);
   EXPECT_EQ(asked.delegates.size(), 1U);
   EXPECT_TRUE(asked.decisions[0].runs_on_npu);
@@ -203,7 +203,7 @@ TEST(Partition, npu_is_used_where_cheaper) {
     EXPECT_EQ(result.decisions[0].rule, large ? "" : "group.cost");
     EXPECT_GT(result.decisions[1].cpu_cycles, 0);
     EXPECT_EQ(result.decisions[0].cpu_cycles == 0, large);
-    options.delegate_all = true;
+    options.delegates = options::DelegateMode::kAll;
     EXPECT_TRUE(partitioned(b.graph, options).decisions[0].runs_on_npu);
   }
 }
@@ -248,7 +248,7 @@ TEST(Partition, int8_kernels_have_their_own_costs) {
   b.graph.outputs = {b.add("sum", b.input(), ValueId(0))};
   const int64_t elements = Builder{}.shape.elements();
   PartitionOptions options;
-  options.delegate_nothing = true;
+  options.delegates = options::DelegateMode::kNothing;
   const auto cycles = [&](CpuArithmetic arithmetic) {
     options.arithmetic = arithmetic;
     return partitioned(b.graph, options).decisions[0].cpu_cycles;
@@ -278,7 +278,7 @@ TEST(Partition, filtered_nodes_stay_on_cpu) {
   const ValueId x = b.input();
   b.graph.outputs = {b.add("last", b.add("first", x, x), x)};
   PartitionOptions options;
-  options.delegate_all = true;
+  options.delegates = options::DelegateMode::kAll;
   options.keep = [](const ir::Node& node) -> std::optional<ir::Rejection> {
     if (node.name != "first") return std::nullopt;
     return ir::Rejection{.rule = "user.module", .reason = "kept", .hint = {}};
@@ -328,7 +328,7 @@ TEST(Partition, parameters_come_from_next_activation) {
   EXPECT_THAT(node_names(result.program), ElementsAre("x_quantized", "delegate_0", "relu_dequantized"));
   PartitionOptions options;
   options.cpu_nodes = {"conv"};
-  options.delegate_all = true;
+  options.delegates = options::DelegateMode::kAll;
   const Partitioned on_cpu = partitioned(b.graph, options);
   // On the CPU, weights are floats and the input is dequantized.
   EXPECT_THAT(node_names(on_cpu.program),
@@ -348,7 +348,7 @@ TEST(Partition, floats_of_unsigned_constants_go_to_cpu) {
   const ValueId c = b.graph.add_value(std::move(constant));
   b.graph.outputs = {b.add("sum", x, c)};
   PartitionOptions options;
-  options.delegate_nothing = true;
+  options.delegates = options::DelegateMode::kNothing;
   const Partitioned result = partitioned(b.graph, options);
   EXPECT_THAT(result.program[*result.program.find_value("c")].constant->values<float>(), ElementsAre(500.0F, -2.0F));
 }

@@ -3,13 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/accuracy_report.h"
-#include "report/compile_report.h"
-#include "report/failure_report.h"
-#include "report/listing.h"
-#include "report/run_report.h"
-#include "report/tosa_report.h"
-#include "report/verify_report.h"
+#include "report/render.h"
 
 namespace carina::report {
 namespace {

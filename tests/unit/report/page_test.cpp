@@ -1,5 +1,5 @@
 // Tests HTML pages: names with any text stay text, and the page's data are the JSON.
-#include "report/page.h"
+#include "report/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Tests the table of a sweep: reading gives back the written JSON, and names may have any text.
-#include "report/sweep_report.h"
+#include "report/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

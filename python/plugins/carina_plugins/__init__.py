@@ -1,0 +1,1 @@
+"""Carina in programs of others: model_explorer for Model Explorer, mlia for MLIA."""
