@@ -155,12 +155,12 @@ struct TosaOperand {
   static constexpr uint8_t kMaxRank = 255;  // means the level's MAX_RANK
 
   std::string_view name;
-  TosaOperandKind kind;
+  TosaOperandKind kind = TosaOperandKind::kTensor;
   std::string_view type;   // a variable of the op's type rows ("in_t"), or a type's own name ("i8"); empty: any
   std::string_view shape;  // in the specification's notation: "[N,IH,IW,C]", or a variable: "shape1"
-  uint8_t min_rank;
-  uint8_t max_rank;
-  TosaConstness constness;
+  uint8_t min_rank = 0;
+  uint8_t max_rank = kMaxRank;
+  TosaConstness constness = TosaConstness::kRunTime;
 };
 
 enum class TosaAttributeKind : uint8_t {

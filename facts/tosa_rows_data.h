@@ -9,13 +9,7 @@ namespace carina {
 namespace tosa_rows {
 
 inline constexpr auto kResizeInputs = std::to_array<TosaOperand>({
-    {.name = "input",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_t",
-     .shape = "[N,IH,IW,C]",
-     .min_rank = 4,
-     .max_rank = 4,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input", .type = "in_t", .shape = "[N,IH,IW,C]", .min_rank = 4, .max_rank = 4},
     {.name = "scale",
      .kind = TosaOperandKind::kShape,
      .type = "shape",
@@ -39,13 +33,7 @@ inline constexpr auto kResizeInputs = std::to_array<TosaOperand>({
      .constness = TosaConstness::kCompileTime},
 });
 inline constexpr auto kResizeOutputs = std::to_array<TosaOperand>({
-    {.name = "output",
-     .kind = TosaOperandKind::kTensor,
-     .type = "out_t",
-     .shape = "[N,OH,OW,C]",
-     .min_rank = 4,
-     .max_rank = 4,
-     .constness = TosaConstness::kRunTime},
+    {.name = "output", .type = "out_t", .shape = "[N,OH,OW,C]", .min_rank = 4, .max_rank = 4},
 });
 inline constexpr auto kResizeAttributes = std::to_array<TosaAttribute>({
     {.name = "mode", .kind = TosaAttributeKind::kEnum, .values = kTosaResizeModes},
@@ -64,13 +52,7 @@ inline constexpr auto kResizeTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32, TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kCastInputs = std::to_array<TosaOperand>({
-    {.name = "input",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_t",
-     .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input", .type = "in_t", .shape = "shape"},
 });
 inline constexpr auto kCastTypes = std::to_array<TosaTypeRow>({
     {.mode = "bool to signed 8", .types = {TosaType::kBool, TosaType::kInt8}, .any_of = only(TosaFeature::kProInt)},
@@ -153,36 +135,26 @@ inline constexpr auto kCastTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32 to fp16", .types = {TosaType::kFp32, TosaType::kFp16}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kRescaleInputs = std::to_array<TosaOperand>({
-    {.name = "input",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_t",
-     .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input", .type = "in_t", .shape = "shape"},
     {.name = "multiplier",
-     .kind = TosaOperandKind::kTensor,
      .type = "mul_t",
      .shape = "[NC]",
      .min_rank = 1,
      .max_rank = 1,
      .constness = TosaConstness::kCompileTime},
     {.name = "shift",
-     .kind = TosaOperandKind::kTensor,
      .type = "i8",
      .shape = "[NC]",
      .min_rank = 1,
      .max_rank = 1,
      .constness = TosaConstness::kCompileTime},
     {.name = "input_zp",
-     .kind = TosaOperandKind::kTensor,
      .type = "in_t",
      .shape = "[1]",
      .min_rank = 1,
      .max_rank = 1,
      .constness = TosaConstness::kCompileTime},
     {.name = "output_zp",
-     .kind = TosaOperandKind::kTensor,
      .type = "out_t",
      .shape = "[1]",
      .min_rank = 1,
@@ -227,22 +199,10 @@ inline constexpr auto kConstantTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kCustomInputs = std::to_array<TosaOperand>({
-    {.name = "input_list",
-     .kind = TosaOperandKind::kTensorList,
-     .type = "",
-     .shape = "",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input_list", .kind = TosaOperandKind::kTensorList, .type = "", .shape = ""},
 });
 inline constexpr auto kCustomOutputs = std::to_array<TosaOperand>({
-    {.name = "output_list",
-     .kind = TosaOperandKind::kTensorList,
-     .type = "",
-     .shape = "",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "output_list", .kind = TosaOperandKind::kTensorList, .type = "", .shape = ""},
 });
 inline constexpr auto kCustomAttributes = std::to_array<TosaAttribute>({
     {.name = "operator_name", .kind = TosaAttributeKind::kString},
@@ -250,20 +210,8 @@ inline constexpr auto kCustomAttributes = std::to_array<TosaAttribute>({
     {.name = "implementation_attrs", .kind = TosaAttributeKind::kBytes},
 });
 inline constexpr auto kCondIfInputs = std::to_array<TosaOperand>({
-    {.name = "condition",
-     .kind = TosaOperandKind::kTensor,
-     .type = "bool",
-     .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
-    {.name = "input_list",
-     .kind = TosaOperandKind::kTensorList,
-     .type = "",
-     .shape = "",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "condition", .type = "bool", .shape = "shape"},
+    {.name = "input_list", .kind = TosaOperandKind::kTensorList, .type = "", .shape = ""},
 });
 inline constexpr auto kCondIfAttributes = std::to_array<TosaAttribute>({
     {.name = "then_graph", .kind = TosaAttributeKind::kGraph},
@@ -278,8 +226,6 @@ inline constexpr auto kVariableInputs = std::to_array<TosaOperand>({
      .kind = TosaOperandKind::kTensorList,
      .type = "in_t",
      .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
      .constness = TosaConstness::kCompileTime},
 });
 inline constexpr auto kVariableAttributes = std::to_array<TosaAttribute>({
@@ -296,25 +242,13 @@ inline constexpr auto kVariableTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kVariableWriteInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_t",
-     .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_t", .shape = "shape"},
 });
 inline constexpr auto kVariableWriteAttributes = std::to_array<TosaAttribute>({
     {.name = "name", .kind = TosaAttributeKind::kString, .stored = TosaAttributeStorage::kVariableTensor},
 });
 inline constexpr auto kVariableReadOutputs = std::to_array<TosaOperand>({
-    {.name = "output1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "out_t",
-     .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "output1", .type = "out_t", .shape = "shape"},
 });
 inline constexpr auto kConstShapeOutputs = std::to_array<TosaOperand>({
     {.name = "output",
@@ -322,8 +256,7 @@ inline constexpr auto kConstShapeOutputs = std::to_array<TosaOperand>({
      .type = "shape",
      .shape = "[rank]",
      .min_rank = 1,
-     .max_rank = 1,
-     .constness = TosaConstness::kRunTime},
+     .max_rank = 1},
 });
 
 inline constexpr auto kDataRows = std::to_array<TosaOpRow>({

@@ -9,22 +9,10 @@ namespace carina {
 namespace tosa_rows {
 
 inline constexpr auto kUnaryInputs = std::to_array<TosaOperand>({
-    {.name = "input",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input", .type = "in_out_t", .shape = "shape"},
 });
 inline constexpr auto kSameShapeOutput = std::to_array<TosaOperand>({
-    {.name = "output",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "output", .type = "in_out_t", .shape = "shape"},
 });
 inline constexpr auto kClampAttributes = std::to_array<TosaAttribute>({
     {.name = "min_val", .kind = TosaAttributeKind::kScalar},
@@ -44,20 +32,8 @@ inline constexpr auto kFloatTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kBinaryInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape1",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
-    {.name = "input2",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape2",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_out_t", .shape = "shape1"},
+    {.name = "input2", .type = "in_out_t", .shape = "shape2"},
 });
 inline constexpr auto kAddTypes = std::to_array<TosaTypeRow>({
     {.mode = "signed 32", .types = {TosaType::kInt32}, .any_of = TosaFeature::kProInt | TosaFeature::kProFp},
@@ -94,22 +70,9 @@ inline constexpr auto kMaximumTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kMulInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_t",
-     .shape = "shape1",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
-    {.name = "input2",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_t",
-     .shape = "shape2",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_t", .shape = "shape1"},
+    {.name = "input2", .type = "in_t", .shape = "shape2"},
     {.name = "shift",
-     .kind = TosaOperandKind::kTensor,
      .type = "i8",
      .shape = "[1]",
      .min_rank = 1,
@@ -127,15 +90,8 @@ inline constexpr auto kMulTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32, TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kTableInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_t",
-     .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_t", .shape = "shape"},
     {.name = "table",
-     .kind = TosaOperandKind::kTensor,
      .type = "table_t",
      .shape = "[TABLE_SIZE]",
      .min_rank = 1,

@@ -9,22 +9,10 @@ namespace carina {
 namespace tosa_rows {
 
 inline constexpr auto kReduceInputs = std::to_array<TosaOperand>({
-    {.name = "input",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape1",
-     .min_rank = 1,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input", .type = "in_out_t", .shape = "shape1", .min_rank = 1},
 });
 inline constexpr auto kLayoutOutputs = std::to_array<TosaOperand>({
-    {.name = "output",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape",
-     .min_rank = 1,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "output", .type = "in_out_t", .shape = "shape", .min_rank = 1},
 });
 inline constexpr auto kAxisAttribute = std::to_array<TosaAttribute>({
     {.name = "axis", .kind = TosaAttributeKind::kInt},
@@ -44,13 +32,7 @@ inline constexpr auto kReduceSumTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32, TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kConcatInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensorList,
-     .type = "in_out_t",
-     .shape = "shapes1",
-     .min_rank = 1,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .kind = TosaOperandKind::kTensorList, .type = "in_out_t", .shape = "shapes1", .min_rank = 1},
 });
 inline constexpr auto kConcatTypes = std::to_array<TosaTypeRow>({
     {.mode = "Boolean", .types = {TosaType::kBool}, .any_of = TosaFeature::kProInt | TosaFeature::kProFp},
@@ -64,13 +46,7 @@ inline constexpr auto kConcatTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kPadInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape1",
-     .min_rank = 1,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_out_t", .shape = "shape1", .min_rank = 1},
     {.name = "padding",
      .kind = TosaOperandKind::kShape,
      .type = "shape",
@@ -79,7 +55,6 @@ inline constexpr auto kPadInputs = std::to_array<TosaOperand>({
      .max_rank = 1,
      .constness = TosaConstness::kCompileTime},
     {.name = "pad_const",
-     .kind = TosaOperandKind::kTensor,
      .type = "in_out_t",
      .shape = "[1]",
      .min_rank = 1,
@@ -98,13 +73,7 @@ inline constexpr auto kLayoutTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kReshapeInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape1",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_out_t", .shape = "shape1"},
     {.name = "shape",
      .kind = TosaOperandKind::kShape,
      .type = "shape",
@@ -114,22 +83,10 @@ inline constexpr auto kReshapeInputs = std::to_array<TosaOperand>({
      .constness = TosaConstness::kCompileTime},
 });
 inline constexpr auto kReverseInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape",
-     .min_rank = 1,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_out_t", .shape = "shape", .min_rank = 1},
 });
 inline constexpr auto kSliceInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape1",
-     .min_rank = 1,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_out_t", .shape = "shape1", .min_rank = 1},
     {.name = "start",
      .kind = TosaOperandKind::kShape,
      .type = "shape",
@@ -146,13 +103,7 @@ inline constexpr auto kSliceInputs = std::to_array<TosaOperand>({
      .constness = TosaConstness::kCompileTime},
 });
 inline constexpr auto kTileInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape1",
-     .min_rank = 1,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_out_t", .shape = "shape1", .min_rank = 1},
     {.name = "multiples",
      .kind = TosaOperandKind::kShape,
      .type = "shape",
@@ -162,41 +113,17 @@ inline constexpr auto kTileInputs = std::to_array<TosaOperand>({
      .constness = TosaConstness::kCompileTime},
 });
 inline constexpr auto kTransposeInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape1",
-     .min_rank = 1,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_out_t", .shape = "shape1", .min_rank = 1},
 });
 inline constexpr auto kTransposeAttributes = std::to_array<TosaAttribute>({
     {.name = "perms", .kind = TosaAttributeKind::kInts},
 });
 inline constexpr auto kGatherInputs = std::to_array<TosaOperand>({
-    {.name = "values",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "[N,K,C]",
-     .min_rank = 3,
-     .max_rank = 3,
-     .constness = TosaConstness::kRunTime},
-    {.name = "indices",
-     .kind = TosaOperandKind::kTensor,
-     .type = "index_t",
-     .shape = "[N,W]",
-     .min_rank = 2,
-     .max_rank = 2,
-     .constness = TosaConstness::kRunTime},
+    {.name = "values", .type = "in_out_t", .shape = "[N,K,C]", .min_rank = 3, .max_rank = 3},
+    {.name = "indices", .type = "index_t", .shape = "[N,W]", .min_rank = 2, .max_rank = 2},
 });
 inline constexpr auto kGatherOutputs = std::to_array<TosaOperand>({
-    {.name = "output",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "[N,W,C]",
-     .min_rank = 3,
-     .max_rank = 3,
-     .constness = TosaConstness::kRunTime},
+    {.name = "output", .type = "in_out_t", .shape = "[N,W,C]", .min_rank = 3, .max_rank = 3},
 });
 inline constexpr auto kGatherTypeNames = std::to_array<std::string_view>({
     "index_t",
@@ -213,36 +140,12 @@ inline constexpr auto kGatherTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kInt32, TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kScatterInputs = std::to_array<TosaOperand>({
-    {.name = "values_in",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "[N,K,C]",
-     .min_rank = 3,
-     .max_rank = 3,
-     .constness = TosaConstness::kRunTime},
-    {.name = "indices",
-     .kind = TosaOperandKind::kTensor,
-     .type = "index_t",
-     .shape = "[N,W]",
-     .min_rank = 2,
-     .max_rank = 2,
-     .constness = TosaConstness::kRunTime},
-    {.name = "input",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "[N,W,C]",
-     .min_rank = 3,
-     .max_rank = 3,
-     .constness = TosaConstness::kRunTime},
+    {.name = "values_in", .type = "in_out_t", .shape = "[N,K,C]", .min_rank = 3, .max_rank = 3},
+    {.name = "indices", .type = "index_t", .shape = "[N,W]", .min_rank = 2, .max_rank = 2},
+    {.name = "input", .type = "in_out_t", .shape = "[N,W,C]", .min_rank = 3, .max_rank = 3},
 });
 inline constexpr auto kScatterOutputs = std::to_array<TosaOperand>({
-    {.name = "values_out",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "[N,K,C]",
-     .min_rank = 3,
-     .max_rank = 3,
-     .constness = TosaConstness::kRunTime},
+    {.name = "values_out", .type = "in_out_t", .shape = "[N,K,C]", .min_rank = 3, .max_rank = 3},
 });
 
 inline constexpr auto kLayoutRows = std::to_array<TosaOpRow>({

@@ -9,34 +9,20 @@ namespace carina {
 namespace tosa_rows {
 
 inline constexpr auto kUnaryInput1 = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_out_t", .shape = "shape"},
 });
 inline constexpr auto kClzTypes = std::to_array<TosaTypeRow>({
     {.mode = "signed 32", .types = {TosaType::kInt32}, .any_of = only(TosaFeature::kProInt)},
 });
 inline constexpr auto kNegateInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_out_t", .shape = "shape"},
     {.name = "input1_zp",
-     .kind = TosaOperandKind::kTensor,
      .type = "in_out_t",
      .shape = "[1]",
      .min_rank = 1,
      .max_rank = 1,
      .constness = TosaConstness::kCompileTime},
     {.name = "output_zp",
-     .kind = TosaOperandKind::kTensor,
      .type = "in_out_t",
      .shape = "[1]",
      .min_rank = 1,
@@ -52,27 +38,9 @@ inline constexpr auto kNegateTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32, TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kSelectInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "bool",
-     .shape = "shape1",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
-    {.name = "input2",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape2",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
-    {.name = "input3",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_out_t",
-     .shape = "shape3",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "bool", .shape = "shape1"},
+    {.name = "input2", .type = "in_out_t", .shape = "shape2"},
+    {.name = "input3", .type = "in_out_t", .shape = "shape3"},
 });
 inline constexpr auto kSelectTypes = std::to_array<TosaTypeRow>({
     {.mode = "Boolean", .types = {TosaType::kBool}, .any_of = TosaFeature::kProInt | TosaFeature::kProFp},
@@ -84,20 +52,8 @@ inline constexpr auto kSelectTypes = std::to_array<TosaTypeRow>({
     {.mode = "fp32", .types = {TosaType::kFp32}, .any_of = only(TosaFeature::kProFp)},
 });
 inline constexpr auto kComparisonInputs = std::to_array<TosaOperand>({
-    {.name = "input1",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_t",
-     .shape = "shape1",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
-    {.name = "input2",
-     .kind = TosaOperandKind::kTensor,
-     .type = "in_t",
-     .shape = "shape2",
-     .min_rank = 0,
-     .max_rank = TosaOperand::kMaxRank,
-     .constness = TosaConstness::kRunTime},
+    {.name = "input1", .type = "in_t", .shape = "shape1"},
+    {.name = "input2", .type = "in_t", .shape = "shape2"},
 });
 inline constexpr auto kComparisonTypes = std::to_array<TosaTypeRow>({
     {.mode = "signed 32", .types = {TosaType::kInt32, TosaType::kBool}, .any_of = only(TosaFeature::kProInt)},

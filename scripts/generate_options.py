@@ -7,6 +7,7 @@ import argparse
 import json
 import re
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,11 +152,16 @@ def _type(row: Row) -> str:
 
 
 def _typed_dict(name: str, bases: str, text: str, members: list[Row]) -> str:
+    """A class of keyword arguments whose help is the help of the command line."""
     lines = "".join(f"    {row.python}: {_type(row)}\n" for row in members)
+    helps = "".join(
+        textwrap.fill(f"{row.python}: {row.help}.", 116, initial_indent="    ", subsequent_indent="        ") + "\n"
+        for row in members
+    ).replace("\\", "\\\\")
     if name == "QuantizeOptions":
         lines += "    mean: float | Sequence[float]  # of calibration data that are images: a channel value v becomes (v / 255 - mean) / std\n"
         lines += "    std: float | Sequence[float]\n"
-    return f'class {name}({bases}total=False):\n    """{text}"""\n\n{lines}'
+    return f'class {name}({bases}total=False):\n    """{text}\n\n{helps}    """\n\n{lines}'
 
 
 def python_module() -> str:

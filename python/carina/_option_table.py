@@ -95,7 +95,23 @@ ARM_HELP = {
 
 
 class QuantizeOptions(TypedDict, total=False):
-    """Options of quantization, in addition to `quantize` and `calibration`."""
+    """Options of quantization, in addition to `quantize` and `calibration`.
+
+    max_cycles: The cycles that --quantize auto may use, on the NPU and the CPU, or their percentage of those with 8
+        bits; default: 150%.
+    min_sqnr: The SQNR in dB that --quantize auto keeps with as few cycles as it can; without --max-cycles, there is
+        no other limit.
+    auto_front: Write the best schemes that --quantize auto found to this JSON file: cycles and SQNR, from the
+        fastest to the most exact.
+    quantize_at: Another scheme for a part of the model (may be repeated): node:NAME=SCHEME, op:, module:, type:
+        likewise, inputs=SCHEME, outputs=SCHEME; float: stays on the CPU.
+    quantize_config: A JSON file with the scheme: {"scheme": "int8", "io": "uint8", "overrides": ["node:..."]}.
+    io: The type of the program's quantized inputs and outputs: float, or raw integers: int8, uint8, int16.
+    prune_weights: 2:4: before quantization, of the weights of each four input channels the two smallest become
+        zero, which halves the multiplications of large layers on ethos-u85.
+    cluster_weights: At most this many different integers among the weights of a layer, from 2 to 64: fewer bytes of
+        weights, also where they are read from flash while a layer runs.
+    """
 
     max_cycles: str | None
     min_sqnr: str | None
@@ -110,7 +126,13 @@ class QuantizeOptions(TypedDict, total=False):
 
 
 class MemoryOptions(TypedDict, total=False):
-    """The memories around an NPU."""
+    """The memories around an NPU.
+
+    system_config: Clock and memories, a section of vela.ini; default: the family's, or the program's.
+    memory_mode: The memory of each kind of data: Shared_Sram, Sram_Only ...; default: the family's, or the
+        program's.
+    config: A vela.ini with further system configs and memory modes (may be repeated; a later one takes precedence).
+    """
 
     system_config: str | None
     memory_mode: str | None
@@ -118,7 +140,40 @@ class MemoryOptions(TypedDict, total=False):
 
 
 class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
-    """The options of `carina compile`, with the same names."""
+    """The options of `carina compile`, with the same names.
+
+    arena_cache_size: Bytes of fast memory that the network may use, instead of the memory mode's arena_cache_size.
+    board: The board, as `carina targets --boards` lists them: sets the target, the clock, the memories and the
+        budgets of SRAM and flash; options that are given take precedence.
+    no_delegate: Keep all nodes on the CPU.
+    delegate_all: Put parts on the NPU too that only move data, or whose call costs more than it saves.
+    cpu_node: Keep the node of this name on the CPU (may be repeated).
+    cpu_op: Keep nodes of this operator on the CPU: softmax, aten.add.Tensor (may be repeated).
+    cpu_module: Keep a module's nodes on the CPU, by its path (features.3, with all below) or its type (Conv2d) (may
+        be repeated).
+    legalize: Rewrite nodes that the target does not support as operators that it supports, if no result changes.
+    cpu_kernels: The kernels that a quantized network's nodes on the CPU call: portable (every ExecuTorch runtime
+        has them; they compute in floats) or cortex-m (int8 kernels of ExecuTorch's Cortex-M backend); default:
+        portable.
+    loop_rounds: The maximum number of rounds of a while_loop; if the data ask for more, the results are those after
+        so many rounds.
+    sram_budget: The SRAM that the program may take as a whole: arena, inputs, outputs and other planned values, the
+        runtime's tables, and constants that the memory mode keeps there; more is an error that says what would fit;
+        0: no limit; default: the board's, or no limit.
+    flash_budget: The size that the program file may have; more is an error that says what would fit; 0: no limit;
+        default: the board's, or no limit.
+    arena_budget: Maximum size of a delegate's arena alone; more is an error that names the tensors; 0: no limit.
+    optimize: -O2 (Performance): the fewest cycles, the default; -O3: fewer, after a search of seconds; -Os (Size):
+        the least SRAM.
+    dynamic_weights: Compile matrix products of two activations on ethos-u55 and ethos-u65 as convolutions whose
+        weights the NPU writes: many times faster, not confirmed on silicon.
+    check: How much of the program is run beside the model before it is written: quick (all, or as many of the first
+        operators as a fifth of the compilation's work pays for), full, or off; default: quick.
+    show: Print how delegates were compiled (may be repeated): config, graph, schedule, allocation (the memory map),
+        operations, commands, weights or performance.
+    extra_flag: Flags of Vela, separated by blanks (may be repeated): "--optimise Size --verbose-allocation".
+    dump: Write each delegate's TOSA file and command stream to this folder.
+    """
 
     arena_cache_size: int | str | None
     board: Board | None

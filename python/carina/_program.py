@@ -331,11 +331,8 @@ def compile(
     inputs (labels) is not used. note: a function that gets each note and warning; by default, warnings become Python warnings.
     progress: True for a bar, or a function of step, done and total.
 
-    Options, as on the command line: max_cycles, min_sqnr, auto_front, quantize_at, quantize_config, io, mean, std; board, system_config, memory_mode, config,
-    arena_cache_size (bytes, or "512K"); no_delegate, delegate_all, cpu_node, cpu_op, cpu_module, cpu_kernels ("portable",
-    or "cortex-m" for int8 on the CPU); optimize ("performance"; "size"; "3" for a search of some seconds),
-    dynamic_weights, legalize (rewrite nodes that the target does not support), loop_rounds (the maximum of a while_loop),
-    sram_budget, flash_budget, arena_budget (bytes, or "256K"), check ("quick", "full" or "off"), show (parts of delegates to print), extra_flag (Vela's flags), dump (a folder), report (an .html file).
+    options: those of `carina compile`, with the same names; help(carina._option_table.CompileOptions) describes each. report: an .html
+    file to write. Sizes are bytes, or "512K".
 
     Raises: InputError: nodes that neither the target nor a CPU kernel can run, data that do not fit; UsageError: wrong
     arguments; KeyboardInterrupt on Ctrl-C.

@@ -5,6 +5,7 @@
 
 import argparse
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -28,12 +29,25 @@ def _text(option: Option) -> str:
     return (option.help % {"default": default} if "%(" in option.help else option.help).replace("|", "\\|")
 
 
-def _row(names: str, effect: Effect, text: str) -> str:
-    return f"| {names} | {effect.value} | {text} |"
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
-def _table(title: str, rows: Iterable[str]) -> str:
-    return "\n".join([f"| {title} | effect | what, or why not |", "|---|---|---|", *rows])
+def _table(title: str, rows: Iterable[tuple[str, Effect, str]]) -> str:
+    """A row for each effect and text, with the names of all options that have them."""
+    names: dict[tuple[Effect, str], list[str]] = {}
+    for name, effect, text in rows:
+        names.setdefault((effect, text), []).append(name)
+    lines = (f"| {', '.join(of)} | {effect.value} | {text} |" for (effect, text), of in names.items())
+    return "\n".join([f"| {title} | effect | what, or why not |", "|---|---|---|", *lines])
+
+
+def _script(script: str, rows: Iterable[Option]) -> str:
+    """The options of a script: the names of those with an effect, which --help describes, and a table of the others."""
+    with_effect = [row.name for row in rows if row.effect is Effect.HAS]
+    text = f"With an effect, as `carina {script} --help` says: {_names(with_effect)}."
+    others = ((_names(row.names), row.effect, _text(row)) for row in rows if row.effect is not Effect.HAS)
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False) + "\n\n" + _table("option", others)
 
 
 def setup_rows(script: str) -> Iterator[tuple[str, Effect, str]]:
@@ -47,15 +61,10 @@ def setup_rows(script: str) -> Iterator[tuple[str, Effect, str]]:
 
 def tables(setup: str) -> dict[str, str]:
     """Name -> table. setup: the text of scripts/setup.sh."""
-    found = {
-        script: _table(
-            "option", (_row(", ".join(f"`{name}`" for name in row.names), row.effect, _text(row)) for row in rows)
-        )
-        for script, rows in _SCRIPTS.items()
-    }
-    found["setup"] = _table("option", (_row(f"`{name}`", effect, text) for name, effect, text in setup_rows(setup)))
+    found = {script: _script(script, rows) for script, rows in _SCRIPTS.items()}
+    found["setup"] = _table("option", ((f"`{name}`", effect, text) for name, effect, text in setup_rows(setup)))
     found["variables"] = _table(
-        "variable", (_row(f"`{row.name}`", row.effect, row.help.replace("|", "\\|")) for row in VARIABLES)
+        "variable", ((f"`{row.name}`", row.effect, row.help.replace("|", "\\|")) for row in VARIABLES)
     )
     return found
 

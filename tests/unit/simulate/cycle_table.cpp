@@ -1,7 +1,9 @@
 // Writes docs/cycle-model.md: Carina's and Vela's estimates for every stream of the shared test data, and a comparison
 // with published figures.
 //
-//   cycle_table SHARED > docs/cycle-model.md
+//   cycle_table SHARED [--all] > docs/cycle-model.md
+//
+// The page has the streams whose figures differ most from Vela's; with --all, every stream.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "facts/npu_boards.h"
@@ -57,9 +60,8 @@ double megabytes(double bytes) {
 }
 
 struct Row {
-  std::string name;
-  double ours = 0;
-  double vela = 0;
+  std::string line;       // of the table
+  double difference = 0;  // of Carina's cycles to Vela's, as a share of Vela's
 };
 
 // A stream with the options of its compilation.
@@ -108,23 +110,20 @@ uint64_t elementwise_cycles(const Report& report) {
   return cycles;
 }
 
-std::string beside(double ours, const Summary& summary, double theirs) {
-  return summary.empty() ? fmt::format("{:.2f}", ours) : fmt::format("{:.2f} / {:.2f}", ours, theirs);
-}
-
-void print_row(const std::string& name, const Report& report, const Summary& summary, std::vector<Row>& rows) {
+void add_row(const std::string& name, const Report& report, const Summary& summary, std::vector<Row>& rows) {
   const double vela = number(summary, "cycles_total");
   const auto ours = static_cast<double>(report.cycles.total);
   const double vela_off = number(summary, "dram_total_bytes") + number(summary, "on_chip_flash_total_bytes") +
                           number(summary, "off_chip_flash_total_bytes");
   const double sram = static_cast<double>(report.traffic[static_cast<size_t>(MemoryKind::kSram)].bytes());
-  fmt::print("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", name, report.cycles.total,
-             vela == 0 ? "-" : fmt::format("{:.0f}", vela),
-             vela == 0 ? "-" : fmt::format("{:+.1f} %", 100 * (ours / vela - 1)), report.cycles.mac,
-             report.cycles.output, layout_cycles(report), elementwise_cycles(report),
-             beside(megabytes(sram), summary, megabytes(number(summary, "sram_total_bytes"))),
-             beside(megabytes(static_cast<double>(off_sram(report))), summary, megabytes(vela_off)));
-  if (vela != 0) rows.push_back({.name = name, .ours = ours, .vela = vela});
+  if (vela == 0) return;
+  rows.push_back(
+      {.line = fmt::format("| {} | {} | {:.0f} | {:+.1f} % | {} | {} | {} | {} | {:.2f} / {:.2f} | {:.2f} / {:.2f} |",
+                           name, report.cycles.total, vela, 100 * (ours / vela - 1), report.cycles.mac,
+                           report.cycles.output, layout_cycles(report), elementwise_cycles(report), megabytes(sram),
+                           megabytes(number(summary, "sram_total_bytes")),
+                           megabytes(static_cast<double>(off_sram(report))), megabytes(vela_off)),
+       .difference = std::abs(ours / vela - 1)});
 }
 
 std::vector<fs::path> sorted(const fs::path& folder) {
@@ -155,7 +154,7 @@ void vela_row(const fs::path& target, const std::string& part, const std::string
   if (!report) return;
   const std::string model = target.parent_path().filename().string();
   const std::string piece = part.empty() ? "" : fmt::format(" part {}", part[1]);
-  print_row(fmt::format("{}{} {}", model, piece, target.filename().string()), *report, *summary, rows);
+  add_row(fmt::format("{}{} {}", model, piece, target.filename().string()), *report, *summary, rows);
 }
 
 void table(const fs::path& group, const std::string& prefix, std::vector<Row>& rows) {
@@ -169,26 +168,18 @@ void table(const fs::path& group, const std::string& prefix, std::vector<Row>& r
   }
 }
 
-// The golden streams have no estimates by Vela, so the table uses Vela's defaults.
-void golden_table(const fs::path& group) {
-  std::vector<Row> none;
-  for (const fs::path& npu : sorted(group)) {
-    if (!fs::is_directory(npu)) continue;
-    for (const fs::path& model : sorted(npu)) {
-      const auto report = timed_run({model / "stream.npz", {(model / "input.npy").string()}, "", ""});
-      if (report)
-        print_row(fmt::format("{} {}", model.filename().string().substr(17), npu.filename().string()), *report, {},
-                  none);
-    }
+// The rows of the largest differences, in the order of the streams.
+void print_rows(const std::vector<Row>& rows, size_t most) {
+  std::vector<double> differences;
+  for (const Row& row : rows) differences.push_back(row.difference);
+  if (differences.empty()) return;
+  std::ranges::sort(differences);
+  const double least = most < differences.size() ? differences[differences.size() - most] : 0;
+  for (const Row& row : rows) {
+    if (row.difference >= least) fmt::print("{}\n", row.line);
   }
-}
-
-void print_errors(const std::vector<Row>& rows) {
-  std::vector<double> errors;
-  for (const Row& row : rows) errors.push_back(std::abs(row.ours / row.vela - 1));
-  if (errors.empty()) return;
-  std::ranges::sort(errors);
-  fmt::print("\n{} streams: median difference {:.1f} %.\n", errors.size(), 100 * errors[errors.size() / 2]);
+  fmt::print("\n{} streams: median difference {:.1f} %.\n", differences.size(),
+             100 * differences[differences.size() / 2]);
 }
 
 struct Published {
@@ -415,7 +406,8 @@ constexpr const char* kVelaHead = R"(
 ## Against Vela's own estimates
 Cycles and bytes of one inference. `a / b` is Carina's figure / Vela's. The columns MAC and output
 are the busy cycles of these units. Layout is the total of the pools that only move data,
-elementwise the total of elementwise operations.
+elementwise the total of elementwise operations. The table has the streams that differ most;
+`cycle_table SHARED --all` lists all.
 
 )";
 
@@ -450,8 +442,8 @@ are not comparable: networks without a stream, boards with undocumented memories
 
 }  // namespace
 
-void print_document(const fs::path& shared);
-void print_document(const fs::path& shared) {
+void print_document(const fs::path& shared, bool all);
+void print_document(const fs::path& shared, bool all) {
   fmt::print("{}", kHead);
   fmt::print("{}", kPublishedHead);
   print_published(shared);
@@ -463,17 +455,16 @@ void print_document(const fs::path& shared) {
   std::vector<Row> rows;
   table(shared / "cases", "tosa_in_", rows);
   table(shared / "tflite", "input", rows);
-  print_errors(rows);
-  fmt::print(
-      "{}\n## The golden streams\nOther versions of Vela made these streams. They have no estimates of Vela.\n\n{}",
-      kDifferences, kColumns);
-  golden_table(shared / "golden");
+  constexpr size_t kShown = 12;
+  print_rows(rows, all ? rows.size() : kShown);
+  fmt::print("{}", kDifferences);
 }
 
 }  // namespace carina::simulate
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  carina::simulate::print_document(argv[1]);
+  const bool all = argc == 3 && std::string_view(argv[2]) == "--all";
+  if (argc != 2 && !all) return 2;
+  carina::simulate::print_document(argv[1], all);
   return 0;
 }
