@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, plan::kSpaces> kSpaceNames{"constants", "arena", "fast scratch", "tables",
                                                                   "chaining"};
 
-// The contents of a storage: the tensors, or the copied weights of a layer.
+// The contents of a storage: the tensors, or the copied weights or table of a layer.
 struct Contents {
   std::string names;
   std::string layer;
@@ -36,6 +36,9 @@ std::vector<Contents> contents_of(const plan::Schedule& schedule) {
     add(schedule.slices[i].staged_scales, fmt::format("scales w{}", i));
   }
   for (const plan::Stripe& stripe : schedule.stripes) {
+    if (const plan::StorageId copy = stripe.staged_table; copy.valid() && contents[copy.index()].names.empty())
+      contents[copy.index()] = {.names = fmt::format("table t{}", schedule[stripe.step].activation.table.index()),
+                                .layer = schedule[stripe.step].name};
     if (!stripe.slice.valid()) continue;
     for (const plan::StorageId staged : {schedule[stripe.slice].staged, schedule[stripe.slice].staged_scales})
       if (staged.valid()) contents[staged.index()].layer = schedule[stripe.step].name;

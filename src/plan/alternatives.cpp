@@ -37,43 +37,13 @@ Context context_for(const Context& context, const Options& options, const Way& w
           .options = options,
           .log = context.log,
           .weights = context.weights,
+          .equal = context.equal,
           .working_bytes = way.working_bytes,
           .block_choice = way.blocks,
           .scales_apart = way.scales_apart,
           .blocks = way.target != nullptr ? way.blocks_known : context.blocks,
           .slices = context.slices,
           .cut_like = way.scales_apart ? nullptr : &cut_like};
-}
-
-// The cycles of all kernels of a schedule if each runs alone and reads its weights from fast memory, in the format that
-// is decoded faster, and in its own block or that of `for_copies` (by stripe; empty: none). Kernels do not overlap, so
-// every plan with these blocks takes at least as many.
-double cycles_of_kernels(const Schedule& schedule, const Context& context, const Target& target,
-                         std::span<const std::optional<BlockConfig>> for_copies = {}) {
-  const KernelCost cost(schedule, context.family, target);
-  const Space fast = working_space(target, context.family);
-  double sum = 0;
-  for (size_t i = 0; i < schedule.stripes.size(); ++i) {
-    const Stripe& stripe = schedule.stripes[i];
-    if (schedule[stripe.step].kind == StepKind::kDma) continue;
-    const Step subop = subop_of(schedule, stripe);
-    double least = std::numeric_limits<double>::infinity();
-    const auto consider = [&](BlockConfig block) {
-      Feed feed = expected_feed(subop, block, context);
-      feed.weights_from = feed.scales_from = fast;
-      least = std::min(least, cost.of(subop, block, feed).total);
-    };
-    const auto consider_formats = [&](BlockConfig block) {
-      consider(block);
-      if (!has_fast_format(subop, context)) return;
-      block.format = npu::WeightFormat::FWD;
-      consider(block);
-    };
-    consider_formats(stripe.block);
-    if (!for_copies.empty() && for_copies[i] && *for_copies[i] != stripe.block) consider_formats(*for_copies[i]);
-    sum += least;
-  }
-  return sum;
 }
 
 // By stripe: its best block if its weights are read from fast memory; nothing if it reads none.
@@ -234,6 +204,34 @@ bool has_many_weights(const Material& material) {
 }
 
 }  // namespace
+
+double cycles_of_kernels(const Schedule& schedule, const Context& context, const Target& target,
+                         std::span<const std::optional<BlockConfig>> for_copies) {
+  const KernelCost cost(schedule, context.family, target);
+  const Space fast = working_space(target, context.family);
+  double sum = 0;
+  for (size_t i = 0; i < schedule.stripes.size(); ++i) {
+    const Stripe& stripe = schedule.stripes[i];
+    if (schedule[stripe.step].kind == StepKind::kDma) continue;
+    const Step subop = subop_of(schedule, stripe);
+    double least = std::numeric_limits<double>::infinity();
+    const auto consider = [&](BlockConfig block) {
+      Feed feed = expected_feed(subop, block, context);
+      feed.weights_from = feed.scales_from = fast;
+      least = std::min(least, cost.of(subop, block, feed).total);
+    };
+    const auto consider_formats = [&](BlockConfig block) {
+      consider(block);
+      if (!has_fast_format(subop, context)) return;
+      block.format = npu::WeightFormat::FWD;
+      consider(block);
+    };
+    consider_formats(stripe.block);
+    if (!for_copies.empty() && for_copies[i] && *for_copies[i] != stripe.block) consider_formats(*for_copies[i]);
+    sum += least;
+  }
+  return sum;
+}
 
 bool is_planned_once(const Material& material, const Options& options) {
   if (options.optimize == Optimize::kSize || options.variation.blocks != Variation::Blocks::kCheapest ||

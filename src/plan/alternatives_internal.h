@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,6 +33,22 @@ bool shares_encoded_weights(const Material& material, const Options& options);
 // -O2; and cascades, if the network waits for the second memory. An alternative needs no more working memory, and
 // hardly more constants, than `baseline`.
 Finished best_alternative(Finished baseline, const Beginnings& beginnings, const Context& context, ThreadPool& threads);
+
+// The cycles of all kernels of a schedule if each runs alone and reads its weights from fast memory, in the format that
+// is decoded faster, and in its own block or that of `for_copies` (by stripe; empty: none). Kernels do not overlap, so
+// every plan with these blocks takes at least as many.
+double cycles_of_kernels(const Schedule& schedule, const Context& context, const Target& target,
+                         std::span<const std::optional<BlockConfig>> for_copies = {});
+
+// A plan of a network that the user sets no limit, with memory for copies of the weights that it reads more than once,
+// if that takes a tenth of the cycles away; otherwise `baseline`. `working_bytes`: the limit that holds for it, as
+// Context::working_bytes.
+struct Roomy {
+  Finished plan = {};
+  int64_t working_bytes = 0;
+};
+Roomy with_room_for_repeated_weights(Finished baseline, const Schedule& stripes, const Material& material,
+                                     const Context& context, ThreadPool& threads);
 
 // A schedule's cycles under each assumption of the model (npu/cost/assumptions.h). The first is the nominal model.
 std::vector<double> cycles_by_assumption(const Schedule& schedule, const Context& context);

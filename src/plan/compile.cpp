@@ -64,8 +64,10 @@ Result<Finished> planned(const Schedule& whole, const Material& material, const 
     return std::unexpected(with_ways_out(std::move(baseline.error()), tosa, context, cascaded.whole_bytes));
   }
   if (is_planned_once(material, context.options)) return baseline;
+  Roomy roomy = with_room_for_repeated_weights(*std::move(baseline), schedule, material, context, threads);
+  context.working_bytes = roomy.working_bytes;
   const Beginnings beginnings{.whole = whole, .stripes = schedule, .material = material};
-  return best_alternative(*std::move(baseline), beginnings, context, threads);
+  return best_alternative(std::move(roomy.plan), beginnings, context, threads);
 }
 
 Context with_options(const Context& context, const Options& options) {
@@ -74,6 +76,7 @@ Context with_options(const Context& context, const Options& options) {
           .options = options,
           .log = context.log,
           .weights = context.weights,
+          .equal = context.equal,
           .blocks = context.blocks,
           .slices = context.slices};
 }
@@ -101,6 +104,8 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   if (shares_encoded_weights(network.material, options)) context.slices = &slices;
   const std::vector<WeightFacts> facts = weight_facts(network.material, threads);
   context.weights = facts;
+  const std::vector<EqualWeights> equal = equal_weights(network.material);
+  context.equal = equal;
   BlockCache blocks;
   context.blocks = &blocks;
   log_phase(CompilePhase::kBlocks, log);

@@ -53,6 +53,7 @@ Result<Finished> finish(Schedule schedule, const Material& material, const Conte
                           .options = options,
                           .log = log,
                           .weights = context.weights,
+                          .equal = context.equal,
                           .working_bytes = context.working_bytes,
                           .block_choice = context.block_choice,
                           .scales_apart = context.scales_apart,

@@ -80,6 +80,14 @@ std::vector<Access> stripe_accesses(const Schedule& schedule, const Command& com
   return accesses;
 }
 
+std::vector<Access> table_load_accesses(const Schedule& schedule, const Command& command, const TableMemory& tables) {
+  const int64_t bytes = schedule[schedule.step_of(command).activation.table].bytes();
+  std::vector<Access> accesses{table_access(tables, command.slot, bytes, true)};
+  const StorageId copy = schedule[command.stripe].staged_table;
+  if (copy.valid()) accesses.push_back(whole_storage(schedule[copy], false));
+  return accesses;
+}
+
 bool conflict(const Access& a, const Access& b) {
   return a.space == b.space && (a.writes || b.writes) && a.begin < b.end && b.begin < a.end;
 }
@@ -96,9 +104,10 @@ std::vector<Access> accesses_of(const Schedule& schedule, const Command& command
     case Command::Kind::kStripe:
       return stripe_accesses(schedule, command, tables);
     case Command::Kind::kLoadTable:
-      return {table_access(tables, command.slot, schedule[schedule.step_of(command).activation.table].bytes(), true)};
+      return table_load_accesses(schedule, command, tables);
     case Command::Kind::kLoadWeights:
-    case Command::Kind::kLoadScales: {
+    case Command::Kind::kLoadScales:
+    case Command::Kind::kStageTable: {
       const Storage& to = schedule[copy_of(schedule, command).to];
       const int64_t begin = to.address + command.first_byte;
       return {{.space = to.space, .begin = begin, .end = begin + command.bytes, .writes = true}};

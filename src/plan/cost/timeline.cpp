@@ -114,7 +114,8 @@ class Timeline::Pricing {
   [[nodiscard]] const Work& kernel(const Command& command) const { return kernels_[command.stripe.index()]; }
   [[nodiscard]] Work transfer(const Command& command) const {
     if (command.kind == Command::Kind::kLoadTable)
-      return copy(schedule_[schedule_.step_of(command).activation.table].bytes(), Space::kConstants, Space::kTables);
+      return copy(schedule_[schedule_.step_of(command).activation.table].bytes(),
+                  table_space(schedule_[command.stripe]), Space::kTables);
     if (command.kind == Command::Kind::kStripe) {
       const Step& step = schedule_.step_of(command);
       return copy(step.dma_bytes, schedule_.space_of(step.ifm.tensor), schedule_.space_of(step.ofm.tensor));
@@ -124,6 +125,9 @@ class Timeline::Pricing {
   }
 
  private:
+  [[nodiscard]] Space table_space(const Stripe& stripe) const {
+    return stripe.staged_table.valid() ? schedule_[stripe.staged_table].space : Space::kConstants;
+  }
   [[nodiscard]] Work kernel(const Stripe& stripe) const {
     const KernelCycles cycles = cost_.of(subop_of(schedule_, stripe), stripe.block, feed_of(stripe));
     Work work{.left = cycles.total};

@@ -49,14 +49,15 @@ Transfer copy_of(const Schedule& schedule, const Step& step) {
 
 Transfer table_load(const Schedule& schedule, const Command& command, const TableMemory& tables) {
   const TensorId table = schedule.step_of(command).activation.table;
-  return {.from = schedule.space_of(table),
+  const Storage& source = schedule[table_source(schedule, schedule[command.stripe])];
+  return {.from = source.space,
           .to = Space::kTables,
-          .source = schedule.address_of(table),
+          .source = source.address,
           .destination = slot_address(tables, command.slot),
           .bytes = schedule[table].bytes()};
 }
 
-Transfer weight_load(const Schedule& schedule, const Command& command) {
+Transfer staging_copy(const Schedule& schedule, const Command& command) {
   const Copy copy = copy_of(schedule, command);
   const Storage &from = schedule[copy.from], &to = schedule[copy.to];
   return {.from = from.space,
@@ -72,7 +73,8 @@ Transfer transfer_of(const Schedule& schedule, const Command& command, const Tab
       return table_load(schedule, command, tables);
     case Command::Kind::kLoadWeights:
     case Command::Kind::kLoadScales:
-      return weight_load(schedule, command);
+    case Command::Kind::kStageTable:
+      return staging_copy(schedule, command);
     case Command::Kind::kStripe:
       return copy_of(schedule, schedule.step_of(command));
   }

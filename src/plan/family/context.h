@@ -9,6 +9,7 @@
 #include "carina/log.h"
 #include "plan/family/family.h"
 #include "plan/family/options.h"
+#include "plan/network/equal_weights.h"
 #include "plan/network/target.h"
 #include "plan/network/weight_facts.h"
 
@@ -36,6 +37,7 @@ struct Context {
   const Options& options;
   const Log& log;
   std::span<const WeightFacts> weights = {};  // by WeightsId; empty: unknown
+  std::span<const EqualWeights> equal = {};   // by WeightsId; empty: unknown
   int64_t working_bytes = 0;                  // limit for cascades, copies of weights included; 0: none
   BlockChoice block_choice = BlockChoice::kNominal;
   bool scales_apart = false;           // scales are stored apart from weights, so that each may be copied alone

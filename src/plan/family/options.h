@@ -55,8 +55,9 @@ enum class Optimization : uint8_t {
   kSparseWeights,      // weights of which two of four are zero, in a form of their own
   kCarriedInputs,      // inputs where an output needs their elements
   kFastWeights,        // weights in a form that takes more bytes and is decoded faster
+  kStagedTables,       // lookup tables copied to faster memory
 };
-inline constexpr size_t kOptimizations = 14;
+inline constexpr size_t kOptimizations = 15;
 
 // The name of an optimization in messages: "transposed results".
 constexpr std::string_view name_of(Optimization optimization) {
@@ -73,7 +74,8 @@ constexpr std::string_view name_of(Optimization optimization) {
                                                                 "omitted register writes",
                                                                 "sparse weights",
                                                                 "inputs in place",
-                                                                "fast weights"};
+                                                                "fast weights",
+                                                                "staged tables"};
   return kNames[static_cast<size_t>(optimization)];
 }
 

@@ -81,6 +81,7 @@ void merge_storages(Schedule& schedule, const Sharing& sharing) {
   for (WeightSlice& slice : schedule.slices) {
     for (StorageId* id : {&slice.stored, &slice.scales, &slice.staged, &slice.staged_scales}) rename(*id);
   }
+  for (Stripe& stripe : schedule.stripes) rename(stripe.staged_table);
   schedule.storages = std::move(kept);
 }
 

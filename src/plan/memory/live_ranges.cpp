@@ -73,14 +73,19 @@ std::vector<LiveRange> live_ranges(const Schedule& schedule) {
   Filling filling(ranges);
   for (size_t i = 0; i < schedule.order.size(); ++i) {
     const Command& command = schedule.order[i];
-    if (command.kind == Command::Kind::kLoadTable) continue;
     const auto time = static_cast<int64_t>(i) + 1;
     const LiveRange now{.first = time, .last = time};
-    if (command.kind != Command::Kind::kStripe) {
+    if (command.kind == Command::Kind::kLoadTable) {
+      filling.read(schedule[command.stripe].staged_table);
+    } else if (command.kind != Command::Kind::kStripe) {
       const StorageId to = copy_of(schedule, command).to;
       touch(to, now);
       if (to.valid()) filling.copy(to, command, time);
-    } else if (const WeightSlice* slice = schedule.slice_of(command)) {
+    } else {
+      // Until the stripe, since its load may come at any time before it (order_with_copies).
+      touch(schedule[command.stripe].staged_table, now);
+      const WeightSlice* slice = schedule.slice_of(command);
+      if (slice == nullptr) continue;
       for (const StorageId copy : {slice->staged, slice->staged_scales}) {
         touch(copy, now);
         filling.read(copy);

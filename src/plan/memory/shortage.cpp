@@ -22,6 +22,8 @@ std::string content_of(const Schedule& schedule, StorageId storage) {
                        to_string(tensor.shape));
   }
   for (const Stripe& stripe : schedule.stripes) {
+    if (stripe.staged_table == storage)
+      return fmt::format("{} table [{}]", schedule[stripe.step].name, schedule[storage].bytes);
     if (!stripe.slice.valid()) continue;
     const WeightSlice& slice = schedule[stripe.slice];
     if (slice.staged == storage || slice.staged_scales == storage)

@@ -311,6 +311,7 @@ std::vector<std::optional<Result<StagedSchedule>>> all_fits(const std::vector<Al
                         .options = context.options,
                         .log = silent,
                         .weights = context.weights,
+                        .equal = context.equal,
                         .working_bytes = context.working_bytes,
                         .scales_apart = context.scales_apart};
   std::vector<std::optional<Result<StagedSchedule>>> fits(candidates.size());

@@ -22,7 +22,9 @@ class CopySearch {
  public:
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, Start start)
       : CopySearch(problem, previous, keeping, problem.max_work) {
-    if (start == Start::kNothing) choice_.assign(choice_.size(), 0);
+    // A fixed copy runs beside kernels, so a copy for it brings nothing until the sweep has found a stall.
+    constexpr auto kOfKernels = static_cast<uint8_t>(~(copy_bit(kFixedRead) | keep_bit(kFixedRead)));
+    for (uint8_t& bits : choice_) bits = start == Start::kNothing ? 0 : bits & kOfKernels;
     work_ += choice_.size();
     sweep();
   }
@@ -61,14 +63,24 @@ class CopySearch {
   // By kernel and read: the next kernel that reads the same object; the kernel itself if there is none.
   using NextReaders = PreviousReaders;
 
+  // The object of a read.
+  [[nodiscard]] size_t object_of(size_t k, size_t r) const {
+    return r == kFixedRead ? *p_.fixed[fixed_of_[k]].object : p_.kernels[k].objects[r];
+  }
+  // By kernel: its fixed copy that reads an object, or nobody.
+  [[nodiscard]] static std::vector<size_t> fixed_reads(const PrefetchProblem& problem) {
+    std::vector<size_t> fixed(problem.kernels.size(), kNobody);
+    for (size_t i = 0; i < problem.fixed.size(); ++i) {
+      if (problem.fixed[i].object) fixed[problem.fixed[i].kernel] = i;
+    }
+    return fixed;
+  }
   [[nodiscard]] NextReaders next_readers(const PreviousReaders& previous) const {
     NextReaders next(previous.size());
     for (size_t k = 0; k < next.size(); ++k) next[k].fill(k);
     for (size_t k = 0; k < next.size(); ++k) {
-      for (size_t r = 0; r < p_.kernels[k].reads; ++r) {
-        if (previous[k][r] == kNobody) continue;
-        const auto& objects = p_.kernels[previous[k][r]].objects;
-        next[previous[k][r]][objects[0] == p_.kernels[k].objects[r] ? 0 : 1] = k;
+      for (size_t r = 0; r < kAllReads; ++r) {
+        if (previous[k][r] != kNobody) next[previous[k][r]][read_of(p_.kernels[previous[k][r]], object_of(k, r))] = k;
       }
     }
     return next;
@@ -81,16 +93,20 @@ class CopySearch {
         keeping_(keeping),
         max_work_(max_work),
         choice_(problem.kernels.size(), 0),
+        fixed_of_(fixed_reads(problem)),
         readers_(problem.objects.size()),
         next_(next_readers(previous)) {
     for (size_t k = 0; k < choice_.size(); ++k) {
-      for (size_t r = 0; r < p_.kernels[k].reads; ++r) {
-        const size_t object = p_.kernels[k].objects[r];
-        if (p_.banned.contains({k, object}) || gain(k, r) < kMinGainCycles) continue;
-        readers_[object].emplace_back(k, r);
-        choice_[k] = static_cast<uint8_t>(choice_[k] | keep_bit(r) | copy_bit(r));
-      }
+      for (size_t r = 0; r < p_.kernels[k].reads; ++r) allow(k, r);
+      if (fixed_of_[k] != kNobody) allow(k, kFixedRead);
     }
+  }
+
+  void allow(size_t k, size_t r) {
+    const size_t object = object_of(k, r);
+    if (p_.banned.contains({k, object}) || gain(k, r) < kMinGainCycles) return;
+    readers_[object].emplace_back(k, r);
+    choice_[k] = static_cast<uint8_t>(choice_[k] | keep_bit(r) | copy_bit(r));
   }
 
   void sweep() {
@@ -110,6 +126,7 @@ class CopySearch {
   [[nodiscard]] bool done() const { return work_ >= max_work_; }
   // The gain of a copy: a shorter kernel, or a port that is free for others.
   [[nodiscard]] double gain(size_t k, size_t r) const {
+    if (r == kFixedRead) return p_.fixed[fixed_of_[k]].cycles - p_.fixed[fixed_of_[k]].cycles_from_copy;
     const auto& variants = p_.kernels[k].variants;
     const size_t copied = choice_[k] & (copy_bit(PrefetchKernel::kReads) - 1);
     const PrefetchKernel::Variant &without = variants[copied & ~size_t{copy_bit(r)}],
@@ -145,12 +162,13 @@ class CopySearch {
   bool try_one(const KernelRead& read) {
     const std::vector<KernelRead> one{read};
     const bool copied = is_better(one, [](uint8_t choice, size_t r) { return choice ^ copy_bit(r); });
-    if (!is_shared(p_.kernels[read.first].objects[read.second])) return copied;
+    if (!is_shared(object_of(read.first, read.second))) return copied;
     return is_better(one, [](uint8_t choice, size_t r) { return choice ^ keep_bit(r); }) || copied;
   }
 
   // Candidates for a change: first the objects of copies during stalls, and objects with several readers whose copies
-  // delay others, ordered by cost relative to gain; then the objects that are read in place.
+  // delay others, ordered by cost relative to gain; then the objects that are read in place, those of fixed copies only
+  // if a kernel waits for them.
   std::vector<size_t> waited_for() {
     sweep();
     std::vector<double> gains(readers_.size(), 0), costs(readers_.size(), 0);
@@ -158,14 +176,18 @@ class CopySearch {
     for (const auto& [k, d] : sweep_.readers()) {
       const Demand& demand = sweep_.demands()[d];
       if (demand.waited_for) concerned[demand.object] = true;
-      gains[demand.object] += gain(k, p_.kernels[k].objects[0] == demand.object ? 0 : 1);
+      gains[demand.object] += gain(k, read_of(p_.kernels[k], demand.object));
     }
     for (const Demand& demand : sweep_.demands()) {
       if (demand.object != kNobody) costs[demand.object] += demand.cycles;
+      if (demand.fixed == kNobody || !demand.waited_for) continue;
+      if (const auto& object = p_.fixed[demand.fixed].object) concerned[*object] = true;
     }
     std::vector<size_t> objects;
     for (size_t i = readers_.size(); i-- > 0;) {
-      if (!readers_[i].empty() && (concerned[i] || is_shared(i) || costs[i] == 0)) objects.push_back(i);
+      if (readers_[i].empty()) continue;
+      const bool is_idle = costs[i] == 0 && readers_[i].front().second == kFixedRead;
+      if (concerned[i] || (!is_idle && (is_shared(i) || costs[i] == 0))) objects.push_back(i);
     }
     const auto price = [&](size_t i) {
       return costs[i] == 0 ? std::numeric_limits<double>::max() : gains[i] / costs[i];
@@ -179,6 +201,7 @@ class CopySearch {
   Keeping keeping_;
   size_t max_work_;
   Choice choice_;
+  std::vector<size_t> fixed_of_;                  // by kernel
   std::vector<std::vector<KernelRead>> readers_;  // by object: the readers that gain from a copy
   NextReaders next_;
   double cycles_ = 0;

@@ -16,9 +16,9 @@
 //   object states how long the transfer engine copies it.
 //
 // Loads of lookup tables are fixed copies: they happen anyway, and may begin only when the last kernel that reads the
-// slot has finished. Memory for copies is, for each kernel, the budget without the tensors that are live while it runs.
-// Time: at most four cost evaluations per kernel. The problem is all that the search sees, so its tests need no
-// schedule.
+// slot has finished. A table in slow memory is an object, because a load from a copy is shorter. Memory for copies is,
+// for each kernel, the budget without the tensors that are live while it runs. Time: at most four cost evaluations per
+// kernel. The problem is all that the search sees, so its tests need no schedule.
 namespace carina::plan {
 namespace {
 
@@ -35,12 +35,17 @@ class Reader {
         live_(live_bytes(schedule, space_)),
         tables_(context.family.tables(context.target)),
         object_of_(schedule.storages.size()),
+        is_of_slices_(schedule.storages.size(), false),
         free_from_(static_cast<size_t>(std::max(1, tables_.slots)), 0) {
     constexpr size_t kHarder = 8, kForSize = 2;
     if (context.options.optimize == Optimize::kSearch) network_.problem.max_work *= kHarder;
     if (context.options.optimize == Optimize::kSize) network_.problem.max_work *= kForSize;
     network_.problem.command_cycles = cost_.transfer(0, Space::kConstants, space_);
     is_slower_ = cost_.port_of(Space::kConstants) != cost_.port_of(space_);
+    for (const WeightSlice& slice : schedule.slices) {
+      is_of_slices_[slice.stored.index()] = true;
+      is_of_slices_[slice.scales.index()] = true;
+    }
   }
 
   StageableNetwork read() && {
@@ -55,14 +60,18 @@ class Reader {
   [[nodiscard]] size_t kernels() const { return network_.problem.kernels.size(); }
 
   void add_table(const Command& command) {
-    const TensorId table = schedule_.step_of(command).activation.table;
+    const PlanTensor& table = schedule_[schedule_.step_of(command).activation.table];
     const auto [first, end] = slots_of(command);
     size_t not_before = 0;
     for (size_t slot = first; slot < end; ++slot) not_before = std::max(not_before, free_from_[slot]);
-    network_.problem.fixed.push_back(
-        {.kernel = kernels(),
-         .not_before = not_before,
-         .cycles = cost_.transfer(schedule_[table].bytes(), Space::kConstants, Space::kTables)});
+    FixedCopy load{.kernel = kernels(),
+                   .not_before = not_before,
+                   .cycles = cost_.transfer(table.bytes(), Space::kConstants, Space::kTables),
+                   .cycles_from_copy = cost_.transfer(table.bytes(), space_, Space::kTables)};
+    const bool is_alone = !is_of_slices_[table.storage.index()];  // few bytes may equal those of weights
+    if (is_slower_ && is_alone && context_.options.uses(Optimization::kStagedTables))
+      load.object = object(table.storage);
+    network_.problem.fixed.push_back(load);
     network_.table_loads.push_back(command);
   }
   [[nodiscard]] std::pair<size_t, size_t> slots_of(const Command& command) const {
@@ -168,6 +177,7 @@ class Reader {
   std::vector<int64_t> live_;  // by kernel
   TableMemory tables_;
   std::vector<std::optional<size_t>> object_of_;  // by storage
+  std::vector<bool> is_of_slices_;                // by storage
   std::vector<size_t> free_from_;                 // by slot: the kernel after the last one that needs its table
   StageableNetwork network_;
 };

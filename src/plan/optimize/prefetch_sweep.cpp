@@ -14,7 +14,9 @@
 //   free. The pass visits C, which adds the demand, then B, which copies 600 cycles of it, then A, which copies 200.
 //   The remaining 100 cycles are a stall before A. The network takes 200 + 600 + 400 + 100 cycles.
 //
-// A copy may also be kept for an earlier kernel that reads the same bytes: it is then copied before that one. Time: one
+// A copy may also be kept for an earlier kernel that reads the same bytes: it is then copied before that one. A fixed
+// copy (a table that is loaded) may read such a copy too. Its demand stands behind the fixed copy's in the queue, and
+// parts are scheduled from the last to the first, so it is complete before the fixed copy starts. Time: one
 // visit per kernel and one step per part of a copy. The search (prefetch.cpp) runs the pass for thousands of choices
 // that differ in one kernel, so cycles_with() visits only the kernels between two places where no copy is pending.
 // Tried before: copies whose memory is taken from their first byte on, which dropped copies that fit (docs/adr/0035).
@@ -22,12 +24,22 @@ namespace carina::plan {
 
 PreviousReaders previous_readers(const PrefetchProblem& problem) {
   std::vector<size_t> last(problem.objects.size(), kNobody);
-  PreviousReaders previous(problem.kernels.size(), {kNobody, kNobody});
+  PreviousReaders previous(problem.kernels.size(), {kNobody, kNobody, kNobody});
   for (size_t k = 0; k < problem.kernels.size(); ++k) {
     for (size_t r = 0; r < problem.kernels[k].reads; ++r)
       previous[k][r] = std::exchange(last[problem.kernels[k].objects[r]], k);
   }
+  for (const FixedCopy& fixed : problem.fixed) {
+    if (fixed.object) previous[fixed.kernel][kFixedRead] = std::exchange(last[*fixed.object], fixed.kernel);
+  }
   return previous;
+}
+
+size_t read_of(const PrefetchKernel& kernel, size_t object) {
+  for (size_t r = 0; r < kernel.reads; ++r) {
+    if (kernel.objects[r] == object) return r;
+  }
+  return kFixedRead;
 }
 
 Sweep::Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping)
@@ -144,24 +156,29 @@ void Sweep::read(size_t k) {
   const PrefetchKernel& kernel = p_.kernels[k];
   int64_t own = 0;
   for (size_t r = 0; r < kernel.reads; ++r) {
-    const size_t object = kernel.objects[r];
-    size_t d = std::exchange(kept_[object], kNobody);
-    if (d != kNobody) {  // the copy is already kept for a later kernel
-      --kept_count_;
-      demands_[d].first_user = k;
-    } else {
-      if (!may_copy(k, r) || own + p_.objects[object].bytes > free_[k]) continue;
-      d = demand(k, object);
-    }
+    const size_t d = copy_for(k, r, kernel.objects[r], own);
+    if (d == kNobody) continue;
     staged_[k] |= copy_bit(r);
-    readers_.emplace_back(k, d);
     own += demands_[d].bytes;
-    if (!may_keep(k, r) || !keep(d, previous_[k][r], k)) fresh_.push_back(d);
   }
   if (own + resident_ > free_[k]) {
     for (const size_t d : fresh_) demands_[d].waited_for = true;
   }
   while (own + resident_ > free_[k] && front_ < queue_.size()) wait_for_bytes(own + resident_ - free_[k], k + 1);
+}
+
+size_t Sweep::copy_for(size_t k, size_t r, size_t object, int64_t own) {
+  size_t d = std::exchange(kept_[object], kNobody);
+  if (d != kNobody) {  // the copy is already kept for a later kernel
+    --kept_count_;
+    demands_[d].first_user = k;
+  } else {
+    if (!may_copy(k, r) || own + p_.objects[object].bytes > free_[k]) return kNobody;
+    d = demand(k, object);
+  }
+  readers_.emplace_back(k, d);
+  if (!may_keep(k, r) || !keep(d, previous_[k][r], k)) fresh_.push_back(d);
+  return d;
 }
 
 size_t Sweep::demand(size_t k, size_t object) {
@@ -178,13 +195,14 @@ size_t Sweep::demand(size_t k, size_t object) {
 bool Sweep::keep(size_t d, size_t previous, size_t k) {
   const Demand& demand = demands_[d];
   if (previous == kNobody || demand.not_before > 0) return false;
-  const auto& objects = p_.kernels[previous].objects;
-  if (!may_copy(previous, objects[0] == demand.object ? 0 : 1)) return false;
+  const size_t read = read_of(p_.kernels[previous], demand.object);
+  if (!may_copy(previous, read)) return false;
   const int64_t needed = demand.bytes + (keeping_ == Keeping::kCautious ? resident_ : 0);
   for (size_t i = previous; i < k; ++i) {
     if (free_[i] < needed) return false;
   }
-  for (size_t i = previous + 1; i < k; ++i) free_[i] -= demand.bytes;
+  // The previous reader counts the copies that it reads itself. A fixed copy reads before its kernel.
+  for (size_t i = previous + (read == kFixedRead ? 0 : 1); i < k; ++i) free_[i] -= demand.bytes;
   kept_[demand.object] = d;
   ++kept_count_;
   lowest_kept_ = std::min(lowest_kept_, previous);
@@ -193,17 +211,26 @@ bool Sweep::keep(size_t d, size_t previous, size_t k) {
 
 void Sweep::add_fixed(size_t fixed) {
   const FixedCopy& copy = p_.fixed[fixed];
+  const size_t d = demands_.size();
   demands_.push_back({.fixed = fixed,
                       .cycles = copy.cycles,
                       .left = copy.cycles,
                       .not_before = copy.not_before,
                       .first_user = copy.kernel});
-  fresh_.push_back(demands_.size() - 1);
+  fresh_.push_back(d);
+  if (!copy.object) return;
+  const size_t source = copy_for(copy.kernel, kFixedRead, *copy.object, 0);
+  if (source == kNobody) return;
+  demands_[d].from_copy = true;
+  demands_[d].cycles = demands_[d].left = copy.cycles_from_copy;
+  // A copy that may not begin earlier is made between two kernels. It must not come behind its reader.
+  demands_[d].not_before = std::max(demands_[d].not_before, demands_[source].not_before);
 }
 
 double Sweep::capacity(size_t k, const Demand& demand) const {
   const PrefetchKernel::Variant& v = p_.kernels[k].variants[staged_[k]];
   if (v.cycles <= 0) return 0;
+  if (demand.from_copy) return v.cycles;
   const double share = demand.object == kNobody ? 1 : p_.objects[demand.object].port_share;
   return v.cycles * std::min(1.0, port_rest_[k][staged_[k]] / share);
 }

@@ -17,23 +17,31 @@ inline constexpr size_t kNobody = static_cast<size_t>(-1);  // no kernel, object
 
 inline constexpr int64_t kPartUnitBytes = 16;  // parts of a copy are multiples of it
 
+// The reads that a kernel may have: those of its objects, then that of its fixed copy.
+inline constexpr size_t kFixedRead = PrefetchKernel::kReads;
+inline constexpr size_t kAllReads = PrefetchKernel::kReads + 1;
+
 // The bits of a Choice.
 constexpr uint8_t copy_bit(size_t read) {
   return static_cast<uint8_t>(1 << read);
 }
 constexpr uint8_t keep_bit(size_t read) {
-  return static_cast<uint8_t>(1 << (PrefetchKernel::kReads + read));
+  return static_cast<uint8_t>(1 << (kAllReads + read));
 }
 
 // By kernel and read: the last earlier kernel that reads the same object.
-using PreviousReaders = std::vector<std::array<size_t, PrefetchKernel::kReads>>;
+using PreviousReaders = std::vector<std::array<size_t, kAllReads>>;
 
 PreviousReaders previous_readers(const PrefetchProblem& problem);
+
+// The read of `object` by a kernel that reads it, or whose fixed copy does.
+size_t read_of(const PrefetchKernel& kernel, size_t object);
 
 // A pending copy. The pass moves it from its readers back to its start.
 struct Demand {
   size_t object = kNobody;  // kNobody: a fixed copy
   size_t fixed = kNobody;
+  bool from_copy = false;  // a fixed copy whose source is a copy of its object
   int64_t bytes = 0;
   double cycles = 0;
   double left = 0;  // cycles that are not scheduled yet
@@ -92,6 +100,9 @@ class Sweep {
   // Adds the demands of kernel `k`, which must be complete before it starts. Adds stalls after it for bytes that do not
   // fit in memory with it.
   void read(size_t k);
+  // The copy from which read `r` of kernel `k` is made, beside `own` bytes that the kernel reads from other copies;
+  // kNobody if it is made in place. A copy that no earlier kernel reads becomes a fresh demand.
+  size_t copy_for(size_t k, size_t r, size_t object, int64_t own);
   size_t demand(size_t k, size_t object);
 
   // Keeps a copy for an earlier reader, if its bytes fit all the way between. The copy then starts before that reader.

@@ -87,33 +87,14 @@ Result<void> check_lengths(const std::vector<CoreStream>& cores, const Weights& 
   return {};
 }
 
-// The same values, in a kernel of the same form: a layer that is called twice may read a row of pixels as channels
-// once.
-bool are_equal(const Weights& a, const Weights& b) {
-  const auto form = [](const Weights& w) { return std::tuple(w.out_channels, w.height, w.width, w.in_channels); };
-  return form(a) == form(b) && a.values == b.values;
-}
-
 // For each request, the first request with the same values in the same order, whatever its scales. These weights are
 // encoded once.
-std::vector<size_t> leaders_of(const std::vector<Request>& requests, const Material& material) {
-  std::map<WeightsId, WeightsId> first_of_values;
-  std::multimap<uint64_t, WeightsId> by_hash;
-  const auto first_of = [&](WeightsId id) {
-    const auto [known, is_new] = first_of_values.emplace(id, id);
-    if (!is_new) return known->second;
-    const uint64_t hash = sampled_hash(material[id].values.bytes());
-    const auto [begin, end] = by_hash.equal_range(hash);
-    const auto same =
-        std::find_if(begin, end, [&](const auto& entry) { return are_equal(material[entry.second], material[id]); });
-    if (same == end) by_hash.emplace(hash, id);
-    return known->second = same == end ? id : same->second;
-  };
+std::vector<size_t> leaders_of(const std::vector<Request>& requests, const Context& context) {
   std::map<decltype(Request().key()), size_t> known;
   std::vector<size_t> leaders;
   for (size_t i = 0; i < requests.size(); ++i) {
     Request values = requests[i];
-    if (!material[values.weights].values.empty()) values.weights = first_of(values.weights);
+    values.weights = context.equal[values.weights.index()].values;
     leaders.push_back(known.emplace(values.key(), i).first->second);
   }
   return leaders;
@@ -360,7 +341,7 @@ void read_written_weights(WeightSlice& slice, const Step& step, const Schedule& 
 Result<Encoded> encode_slices(Schedule schedule, const Material& material, const Context& context,
                               ThreadPool& threads) {
   const Requests requests = requests_of(schedule, material, context);
-  const std::vector<size_t> leaders = leaders_of(requests.distinct, material);
+  const std::vector<size_t> leaders = leaders_of(requests.distinct, context);
   std::vector<EncodedSlice> encoded = encode_all(requests.distinct, leaders, material, context, threads);
   for (size_t i = 0; i < encoded.size(); ++i)
     CARINA_CHECKED(check_lengths(encoded[i].cores, material[requests.distinct[i].weights], context.family.limits,

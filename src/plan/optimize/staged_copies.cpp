@@ -4,9 +4,21 @@
 #include <optional>
 
 #include "plan/memory/live_ranges.h"
+#include "plan/optimize/prefetch_sweep_internal.h"
 
 namespace carina::plan {
 namespace {
+
+// Whether fixed copies read a copy: loads of its table.
+bool is_table(const StageableNetwork& network, const PrefetchCopy& copy) {
+  return read_of(network.problem.kernels[copy.users.front()], copy.object) == kFixedRead;
+}
+
+Command::Kind kind_of(const Schedule& schedule, const StageableNetwork& network, const PrefetchCopy& copy) {
+  if (is_table(network, copy)) return Command::Kind::kStageTable;
+  const WeightSlice& slice = schedule[schedule[network.stripes[copy.users.front()]].slice];
+  return slice.stored == network.storages[copy.object] ? Command::Kind::kLoadWeights : Command::Kind::kLoadScales;
+}
 
 // Sets the copy that each stripe reads: one storage per copy.
 void set_staged(Schedule& schedule, const StageableNetwork& network, const PrefetchPlan& plan, Space space) {
@@ -14,6 +26,10 @@ void set_staged(Schedule& schedule, const StageableNetwork& network, const Prefe
     const StorageId stored = network.storages[copy.object];
     const StorageId staged = schedule.add({.space = space, .bytes = schedule[stored].bytes});
     for (const size_t user : copy.users) {
+      if (is_table(network, copy)) {
+        schedule.stripes[network.stripes[user].index()].staged_table = staged;
+        continue;
+      }
       WeightSlice& slice = schedule.slices[schedule[network.stripes[user]].slice.index()];
       if (slice.stored == stored) {
         slice.staged = staged;
@@ -40,10 +56,8 @@ std::vector<Command> order_with_copies(const Schedule& schedule, const Stageable
         continue;
       }
       const PrefetchCopy& copy = plan.copies[*next->copy];
-      const StripeId reader = network.stripes[copy.users.front()];
-      const bool weights = schedule[schedule[reader].slice].stored == network.storages[copy.object];
-      order.push_back({.kind = weights ? Command::Kind::kLoadWeights : Command::Kind::kLoadScales,
-                       .stripe = reader,
+      order.push_back({.kind = kind_of(schedule, network, copy),
+                       .stripe = network.stripes[copy.users.front()],
                        .first_byte = next->first_byte,
                        .bytes = next->bytes});
     }
@@ -75,23 +89,26 @@ std::vector<CopyOfKernel> copies_that_do_not_fit(const Schedule& allocated, cons
   std::optional<std::pair<size_t, StorageId>> largest_during;
   int64_t largest = 0;
   size_t kernel = 0;
+  const auto check = [&](StorageId copy, StorageId stored) {
+    if (!copy.valid()) return;
+    if (is_over(copy)) found.emplace_back(kernel, stored);
+    const LiveRange& range = ranges[copy.index()];
+    const bool during = std::ranges::any_of(
+        over, [&](const LiveRange& other) { return range.first <= other.last && other.first <= range.last; });
+    if (during && allocated[copy].bytes > largest) {
+      largest = allocated[copy].bytes;
+      largest_during = std::pair(kernel, stored);
+    }
+  };
   for (const Command& command : allocated.order) {
     if (command.kind != Command::Kind::kStripe) continue;
     if (const WeightSlice* slice = allocated.slice_of(command)) {
       const WeightSlice& original = unallocated[unallocated[command.stripe].slice];
-      for (const auto& [copy, stored] :
-           {std::pair(slice->staged, original.stored), std::pair(slice->staged_scales, original.scales)}) {
-        if (!copy.valid()) continue;
-        if (is_over(copy)) found.emplace_back(kernel, stored);
-        const LiveRange& range = ranges[copy.index()];
-        const bool during = std::ranges::any_of(
-            over, [&](const LiveRange& other) { return range.first <= other.last && other.first <= range.last; });
-        if (during && allocated[copy].bytes > largest) {
-          largest = allocated[copy].bytes;
-          largest_during = std::pair(kernel, stored);
-        }
-      }
+      check(slice->staged, original.stored);
+      check(slice->staged_scales, original.scales);
     }
+    if (allocated.step_of(command).uses_table())
+      check(allocated[command.stripe].staged_table, table_source(unallocated, unallocated[command.stripe]));
     ++kernel;
   }
   if (found.empty() && !over.empty() && largest_during) found.push_back(*largest_during);

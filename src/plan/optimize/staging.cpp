@@ -1,5 +1,5 @@
-// What:   copies weights and scales that live in slow memory to fast memory before they are read, and loads tables
-//         early, so that the transfers run beside other kernels.
+// What:   copies weights, scales and tables that live in slow memory to fast memory before they are read, and loads
+//         tables early, so that the transfers run beside other kernels.
 // Before: stripe s3                    slice w1 stored=m7 scales=m7
 // After:  load_weights s3 part 1       slice w1 stored=m7 scales=m7 staged=m9
 //         stripe s1                    storage m9 space=arena bytes=5120
@@ -45,8 +45,9 @@ namespace {
 // Plans copies, allocates them, and removes copies that do not fit, until all fit.
 class Fitter {
  public:
+  enum class Tables : uint8_t { kMayBeCopied, kStay };
   Fitter(const Schedule& schedule, const Context& context, FitPurpose purpose,
-         std::span<const BlockConfig> blocks_for_copies, const PrefetchPlan* known)
+         std::span<const BlockConfig> blocks_for_copies, const PrefetchPlan* known, Tables tables)
       : schedule_(schedule),
         space_(working_space(context.target, context.family)),
         budget_(staging_budget(schedule, context)),
@@ -55,7 +56,10 @@ class Fitter {
         purpose_(purpose),
         patient_(context.options.optimize != Optimize::kSpeed),
         known_(known),
-        blocks_for_copies_(blocks_for_copies) {}
+        blocks_for_copies_(blocks_for_copies) {
+    if (tables == Tables::kMayBeCopied) return;
+    for (FixedCopy& load : network_.problem.fixed) load.object = std::nullopt;
+  }
 
   std::optional<StagedSchedule> run() {
     constexpr double kFarOff = 1.04;
@@ -67,9 +71,15 @@ class Fitter {
     work_ = kWorks - 1;
     if (!best_ && !nothing_to_copy_) fits(kLastPercent, kManyRounds);
     if (best_ && purpose_ == FitPurpose::kResult) tighten();
+    found_ = best_.has_value();
     return std::move(best_);
   }
+  // Whether run() has found a staging that fits.
+  [[nodiscard]] bool found() const { return found_; }
   [[nodiscard]] bool copies_pay() const { return !nothing_to_copy_; }
+  [[nodiscard]] bool may_copy_tables() const {
+    return std::ranges::any_of(network_.problem.fixed, [](const FixedCopy& load) { return load.object.has_value(); });
+  }
   // Reads all weights in place.
   [[nodiscard]] std::pair<Schedule, PrefetchPlan> without_copies() {
     PrefetchProblem problem = network_.problem;
@@ -211,6 +221,7 @@ class Fitter {
   size_t work_ = 0;            // 0: all that the problem allows, 1: none
   double planned_cycles_ = 0;  // of the first plan
   bool nothing_to_copy_ = false;
+  bool found_ = false;
   std::array<size_t, kWorks> fitted_at_ = {};  // by work: the percentage of the last search, from 0 on; 0: none fitted
   // By work: the result of the first search. Later searches with less memory continue from it.
   std::array<std::optional<PrefetchFinding>, kWorks> findings_;
@@ -220,11 +231,12 @@ class Fitter {
   std::optional<StagedSchedule> best_;
 };
 
-}  // namespace
+bool copies_tables(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.stripes, [](const Stripe& stripe) { return stripe.staged_table.valid(); });
+}
 
-Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context, FitPurpose purpose,
-                                  std::span<const BlockConfig> blocks_for_copies, const PrefetchPlan* known) {
-  Fitter fitter(schedule, context, purpose, blocks_for_copies, known);
+// The fastest staging of a fitter; if none fits, all weights are read in place.
+Result<StagedSchedule> staged_by(Fitter& fitter, const Context& context) {
   if (auto fit = fitter.run()) return *std::move(fit);
   auto [without, plan] = fitter.without_copies();
   CARINA_TRY(Schedule allocated, allocate_storages(std::move(without), context));
@@ -233,6 +245,19 @@ Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& conte
                         .plan = std::move(plan),
                         .cycles = cycles,
                         .limit_too_small = context.options.arena_budget_bytes > 0 && fitter.copies_pay()};
+}
+
+}  // namespace
+
+Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context, FitPurpose purpose,
+                                  std::span<const BlockConfig> blocks_for_copies, const PrefetchPlan* known) {
+  Fitter fitter(schedule, context, purpose, blocks_for_copies, known, Fitter::Tables::kMayBeCopied);
+  auto staged = staged_by(fitter, context);
+  if (!staged || !fitter.may_copy_tables() || (fitter.found() && !copies_tables(staged->schedule))) return staged;
+  // The plan does not model that transfers queue, so copies of tables may gain where the time line loses.
+  Fitter other(schedule, context, purpose, blocks_for_copies, nullptr, Fitter::Tables::kStay);
+  auto plain = staged_by(other, context);
+  return plain && plain->cycles <= staged->cycles ? std::move(plain) : std::move(staged);
 }
 
 namespace {

@@ -87,7 +87,7 @@ CARINA_PLAN_ROW(T, F(y), F(x), F(c), F(height), F(width), F(depth))
 CARINA_PLAN_ROW(T, F(height), F(width), F(depth), F(order), F(ublock), F(sparsity), F(format))
 #undef T
 #define T Stripe
-CARINA_PLAN_ROW(T, F(step), F(ofm), F(block), F(slice))
+CARINA_PLAN_ROW(T, F(step), F(ofm), F(block), F(slice), F(staged_table))
 #undef T
 #define T CoreStream
 CARINA_PLAN_ROW(T, F(scale_offset), F(scale_bytes), F(weight_offset), F(weight_bytes))
@@ -135,8 +135,8 @@ template <>
 inline constexpr std::array<std::string_view, 5> kNames<Space>{"constants", "arena", "fast_scratch", "tables",
                                                                "chaining"};
 template <>
-inline constexpr std::array<std::string_view, 4> kNames<Command::Kind>{"stripe", "load_table", "load_weights",
-                                                                       "load_scales"};
+inline constexpr std::array<std::string_view, 5> kNames<Command::Kind>{"stripe", "load_table", "load_weights",
+                                                                       "load_scales", "stage_table"};
 
 // Calls visit(name, number) for each value of an enum.
 template <typename E>

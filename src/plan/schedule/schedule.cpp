@@ -26,7 +26,17 @@ StreamRange weights_of(const Schedule& schedule, const WeightSlice& slice, size_
   return {.space = storage.space, .address = storage.address + stream.weight_offset, .bytes = stream.weight_bytes};
 }
 
+StorageId table_source(const Schedule& schedule, const Stripe& stripe) {
+  if (stripe.staged_table.valid()) return stripe.staged_table;
+  return schedule[schedule[stripe.step].activation.table].storage;
+}
+
 Copy copy_of(const Schedule& schedule, const Command& command) {
+  if (command.kind == Command::Kind::kStageTable) {
+    const Stripe& stripe = schedule[command.stripe];
+    CARINA_CHECK(schedule[stripe.step].uses_table(), "a copy of a table for a stripe without one");
+    return {.from = schedule[schedule[stripe.step].activation.table].storage, .to = stripe.staged_table};
+  }
   const WeightSlice* slice = schedule.slice_of(command);
   CARINA_CHECK(slice != nullptr, "a load for a stripe without weights");
   if (command.kind == Command::Kind::kLoadScales) return {.from = slice->scales, .to = slice->staged_scales};

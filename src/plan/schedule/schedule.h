@@ -63,7 +63,8 @@ struct Stripe {
   StepId step = {};
   OfmBox ofm = {};
   BlockConfig block = {};
-  SliceId slice = {};  // its weights, if it has any
+  SliceId slice = {};           // its weights, if it has any
+  StorageId staged_table = {};  // the copy of its table that a load for this stripe reads, if there is one
   bool operator==(const Stripe&) const = default;
 };
 
@@ -98,12 +99,13 @@ struct Cascade {
   bool operator==(const Cascade&) const = default;
 };
 
-// One command of the stream: a stripe, or a transfer that prepares one.
+// One command of the stream: a stripe, or a transfer that prepares one. kLoadTable copies a table to a slot inside the
+// NPU; the other loads copy parts of constants to fast memory.
 struct Command {
-  enum class Kind : uint8_t { kStripe, kLoadTable, kLoadWeights, kLoadScales } kind = Kind::kStripe;
+  enum class Kind : uint8_t { kStripe, kLoadTable, kLoadWeights, kLoadScales, kStageTable } kind = Kind::kStripe;
   StripeId stripe = {};    // the stripe that is computed or prepared
   int slot = -1;           // of the lookup table: kLoadTable, and stripes that use one; -1: not decided, or none
-  int64_t first_byte = 0;  // kLoadWeights, kLoadScales: the part of the storage that is copied
+  int64_t first_byte = 0;  // kLoadWeights, kLoadScales, kStageTable: the part of the storage that is copied
   int64_t bytes = 0;
   bool operator==(const Command&) const = default;
 };
@@ -172,12 +174,15 @@ struct StreamRange {
 StreamRange scales_of(const Schedule& schedule, const WeightSlice& slice, size_t core);
 StreamRange weights_of(const Schedule& schedule, const WeightSlice& slice, size_t core);
 
-// The source and the destination of a load of weights or scales.
+// The source and the destination of a copy of weights, scales or a table to fast memory.
 struct Copy {
   StorageId from = {};
-  StorageId to = {};  // invalid: the slice is not staged
+  StorageId to = {};  // invalid: it is not staged
 };
 Copy copy_of(const Schedule& schedule, const Command& command);
+
+// Where a load of a stripe's table reads it: the copy, if there is one.
+StorageId table_source(const Schedule& schedule, const Stripe& stripe);
 
 // The bytes of a space up to the end of its last allocated storage.
 int64_t space_bytes(const Schedule& schedule, Space space);

@@ -101,8 +101,9 @@ class Verifier {
         broken(1, fmt::format("s{} ({})", i, step.name), "a tensor is out of range or missing");
     }
     for (size_t i = 0; i < s_.stripes.size(); ++i) {
-      if (!in(s_.stripes[i].step, s_.steps.all()) || !none_or_in(s_.stripes[i].slice, s_.slices))
-        broken(1, fmt::format("p{}", i), "its step or slice is out of range");
+      if (!in(s_.stripes[i].step, s_.steps.all()) || !none_or_in(s_.stripes[i].slice, s_.slices) ||
+          !none_or_in(s_.stripes[i].staged_table, s_.storages))
+        broken(1, fmt::format("p{}", i), "its step, slice or table is out of range");
     }
     for (size_t i = 0; i < s_.slices.size(); ++i) {
       const WeightSlice& slice = s_.slices[i];
@@ -191,10 +192,13 @@ class Verifier {
       const WeightSlice* slice = s_.slice_of(command);
       switch (command.kind) {
         case Command::Kind::kLoadTable:
+          if (step.uses_table())
+            read_copy(command, s_[command.stripe].staged_table, s_[step.activation.table].storage, loaded);
           load_table(command, step, slots);
           break;
         case Command::Kind::kLoadWeights:
         case Command::Kind::kLoadScales:
+        case Command::Kind::kStageTable:
           load_part(command, slice, loaded);
           break;
         case Command::Kind::kStripe:
@@ -209,7 +213,9 @@ class Verifier {
   }
   // Parts of a storage are copied from its first byte to its last.
   void load_part(const Command& command, const WeightSlice* slice, std::vector<int64_t>& loaded) {
-    const Copy copy = slice == nullptr ? Copy{} : copy_of(s_, command);
+    const bool has_source =
+        command.kind == Command::Kind::kStageTable ? s_.step_of(command).uses_table() : slice != nullptr;
+    const Copy copy = has_source ? copy_of(s_, command) : Copy{};
     if (!copy.to.valid()) return broken(5, name_of(command.stripe.index()), "a copy without a place");
     int64_t& done = loaded[copy.to.index()];
     if (command.first_byte == 0) done = 0;

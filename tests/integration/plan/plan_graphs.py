@@ -370,6 +370,39 @@ def sixteen(g):
     return g.finish(x)
 
 
+def gates(g):
+    """The steps of a recurrent network: they share a few tables, of which the NPU holds only some at a time. The convolutions
+    between the steps take time beside which tables are copied."""
+    dtype = D.INT16 if g.chance(0.8) else D.INT8
+    n, steps = g.int(1, 40), g.int(2, 6)
+    x = g.input([1, steps, 1, n], dtype)
+    state = g.input([1, 1, 1, n], dtype)
+    tables = []
+    for _ in range(g.int(2, 3)):
+        values = np.clip(np.cumsum(g.random.integers(-3000, 3000, 513)), -32768, 32767)
+        tables.append(g.const(values, D.INT16) if dtype == D.INT16 else g.const(g.values([256], D.INT8), D.INT8))
+    channels = g.int(1, 24)
+
+    def looked_up(y, table):
+        wide = dtype == D.INT16
+        z = g.op(OP.TABLE, [y, table], y.shape, D.INT32 if wide else D.INT8, "TableAttribute")
+        return g.rescale(z, dtype, 2.0**-7, False, input_zp=0, output_zp=0) if wide else z
+
+    for step in range(steps):
+        size = [1, 1, 1, n]
+        part = g.op(OP.SLICE, [x, g.shape([0, step, 0, 0]), g.shape(size)], size, dtype, "SliceAttribute")
+        y = g.requantized_add(part, state)
+        for table in tables:
+            y = looked_up(y, table)
+            if g.chance(0.3):
+                y = g.requantized_add(y, state)
+        if g.chance(0.5):
+            y = conv_of(g, y, channels, [1, 1], [1, 1], [1, 1], dtype)
+            y = conv_of(g, y, n, [1, 1], [1, 1], [1, 1], dtype)
+        state = looked_up(y, g.choice(tables))
+    return g.finish(state)
+
+
 def attention(g):
     """Matrix products of two computed values, with a softmax between them."""
     heads, t, d = g.int(1, 3), g.int(1, 12), g.int(1, 16)
@@ -496,6 +529,7 @@ KINDS = [
     (tokens, 3),
     (shared, 3),
     (sixteen, 3),
+    (gates, 3),
     (attention, 2),
     (transposed_parts, 2),
     (transposed_results, 4),

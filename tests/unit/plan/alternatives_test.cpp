@@ -45,6 +45,33 @@ TEST(Alternatives, blocks_do_not_depend_on_one_latency) {
   EXPECT_LT(std::ranges::max(cycles), 1.4 * cycles.front());
 }
 
+// Eight layers with the same 64 kB of weights, as the steps of a recurrent network have.
+ir::Graph repeated_layers() {
+  GraphBuilder b;
+  auto x = b.input("x", DType::kInt8, {1, 1, 1, 256});
+  for (int i = 0; i < 8; ++i) x = b.conv(x, 256, 1, 0);
+  b.graph.outputs = {x};
+  return std::move(b.graph);
+}
+
+TEST(RepeatedWeights, stay_in_memory_if_there_is_no_limit) {
+  const Target target = *find_target("ethos-u55-128", "", "");
+  const Family& family = **find_family(target);
+  const Schedule schedule = schedule_of(repeated_layers(), target);
+  const Schedule limited = schedule_of(repeated_layers(), target, {{.arena_budget_bytes = 34 * 1024}});
+  EXPECT_LT(cost_of(schedule, family, target), 0.7 * cost_of(limited, family, target));
+  EXPECT_LT(space_bytes(schedule, Space::kArena), 80 * 1024);
+  const Schedule small = schedule_of(repeated_layers(), target, {{.optimize = Optimize::kSize}});
+  EXPECT_LT(space_bytes(small, Space::kArena), 40 * 1024) << "-Os takes no memory for it";
+}
+
+TEST(RepeatedWeights, more_memory_is_noted) {
+  std::string notes;
+  const Log log{.note = [&](const Diagnostic& note) { notes += note.what + "\n"; }};
+  ASSERT_TRUE(compile(repeated_layers(), *find_target("ethos-u55-128", "", ""), {}, log).has_value());
+  EXPECT_NE(notes.find("copies of weights that are read again take"), std::string::npos) << notes;
+}
+
 // If the tensors of a network just fit, there is no memory for copies of its weights. Cascades make room.
 TEST(Alternatives, a_little_more_memory_does_not_make_a_network_slower) {
   const Target target = *find_target("ethos-u55-128", "Ethos_U55_High_End_Embedded", "Shared_Sram");

@@ -60,6 +60,7 @@ struct GraphBuilder {
     const DType from = graph[x].dtype;
     const Shape shape = graph[x].shape;  // adding values may move the existing ones
     const auto zero = [&](DType dtype) {
+      if (dtype == DType::kInt16) return scalar<int16_t>(dtype, 0);
       return dtype == DType::kInt8 ? scalar<int8_t>(dtype, 0) : scalar<int32_t>(dtype, 0);
     };
     return op(

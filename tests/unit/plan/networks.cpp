@@ -54,6 +54,24 @@ ir::Graph looked_up() {
   return std::move(b.graph);
 }
 
+// Two tables of 16 bits in turn. The NPU holds one, so each is loaded three times.
+ir::Graph staged_tables() {
+  GraphBuilder b;
+  const Shape shape{1, 1, 1, 16};
+  std::vector<int16_t> first(513), second(513);
+  for (size_t i = 0; i < first.size(); ++i) {
+    first[i] = static_cast<int16_t>(100 * static_cast<int>(i) - 25600);
+    second[i] = static_cast<int16_t>(25600 - 90 * static_cast<int>(i));
+  }
+  auto x = b.input("x", DType::kInt16, shape);
+  for (int i = 0; i < 6; ++i) {
+    const auto table = b.constant<int16_t>(DType::kInt16, {513}, i % 2 == 0 ? first : second);
+    x = b.rescale(b.op(TosaOp::TABLE, {x, table}, DType::kInt32, shape), DType::kInt16, 1 << 30, 37);
+  }
+  b.graph.outputs = {x};
+  return std::move(b.graph);
+}
+
 ir::Graph max_pool() {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 9, 9, 20});
@@ -126,6 +144,7 @@ std::vector<NamedNetwork> small_networks() {
           {.name = "staged_weights", .build = staged_weights},
           {.name = "residual_add", .build = residual_add},
           {.name = "looked_up", .npu = "ethos-u55-32", .build = looked_up},
+          {.name = "staged_tables", .build = staged_tables},
           {.name = "max_pool", .npu = "ethos-u55-64", .build = max_pool},
           {.name = "transposed", .build = transposed},
           {.name = "concatenated", .build = concatenated},

@@ -116,23 +116,63 @@ TEST(Prefetch, fixed_copies_start_when_memory_is_free) {
   EXPECT_EQ(plan.commands.at(0).during, 2u);
 }
 
-// Kernels with up to two objects, some of which several kernels read, and table loads between them.
+// Three kernels for each of which a table of 2,000 bytes is loaded again, after the kernel before it.
+PrefetchProblem reloaded_table(int64_t free_bytes) {
+  PrefetchProblem problem{.objects = {{.bytes = 2000, .cycles = 2000}}};
+  for (size_t k = 0; k < 4; ++k) problem.kernels.push_back(without_weights(1000, free_bytes));
+  for (size_t k = 1; k < 4; ++k)
+    problem.fixed.push_back({.kernel = k, .not_before = k, .cycles = 2000, .object = 0, .cycles_from_copy = 200});
+  return problem;
+}
+
+TEST(Prefetch, fixed_copies_read_one_copy_of_their_source) {
+  const PrefetchPlan plan = plan_prefetch(reloaded_table(4096));
+  ASSERT_EQ(plan.copies.size(), 1u);
+  EXPECT_EQ(plan.copies[0].users, (std::vector<size_t>{1, 2, 3}));
+  EXPECT_EQ(plan.cycles, 4000 + 1000 + 3 * 200) << "the copy runs beside kernel 0 and for as long again";
+  ASSERT_FALSE(plan.commands.empty());
+  EXPECT_TRUE(plan.commands.front().copy) << "the copy comes before the first load";
+}
+
+TEST(Prefetch, fixed_copies_read_their_source_in_place_without_memory) {
+  const PrefetchPlan plan = plan_prefetch(reloaded_table(1000));
+  EXPECT_TRUE(plan.copies.empty());
+  EXPECT_EQ(plan.cycles, 4000 + 3 * 2000);
+}
+
+TEST(Prefetch, source_of_fixed_copy_is_not_copied_if_no_kernel_waits) {
+  PrefetchProblem problem = reloaded_table(4096);
+  for (PrefetchKernel& kernel : problem.kernels) kernel.variants.fill({.cycles = 3000});
+  for (FixedCopy& copy : problem.fixed) copy.not_before = copy.kernel - 1;
+  const PrefetchPlan plan = plan_prefetch(problem);
+  EXPECT_TRUE(plan.copies.empty());
+  EXPECT_EQ(plan.cycles, 4 * 3000);
+}
+
+// Kernels with up to two objects, some of which several kernels read, and table loads between them, some from copies.
 PrefetchProblem random_problem(std::mt19937& random) {
   PrefetchProblem problem;
   const auto number = [&](unsigned end) { return static_cast<int64_t>(random() % end); };
-  for (size_t i = 0; i < 8; ++i)
+  constexpr size_t kWeights = 8, kTables = 3;
+  for (size_t i = 0; i < kWeights + kTables; ++i)
     problem.objects.push_back({.bytes = 16 * (1 + number(100)), .cycles = static_cast<double>(100 + number(900))});
   for (size_t k = 0; k < 40; ++k) {
     PrefetchKernel kernel{.free_bytes = number(4000), .reads = random() % 3};
-    kernel.objects[0] = random() % problem.objects.size();
-    kernel.objects[1] = (kernel.objects[0] + 1 + random() % 7) % problem.objects.size();
+    kernel.objects[0] = random() % kWeights;
+    kernel.objects[1] = (kernel.objects[0] + 1 + random() % 7) % kWeights;
     const auto cycles = static_cast<double>(200 + number(1500));
     for (size_t copied = 0; copied < kernel.variants.size(); ++copied)
       kernel.variants[copied] = {.cycles = cycles / static_cast<double>(1 + copied),
                                  .slow_port_cycles = copied == 0 ? cycles / 2 : 0};
-    if (random() % 8 == 0)
-      problem.fixed.push_back(
-          {.kernel = k, .not_before = random() % (k + 1), .cycles = static_cast<double>(number(500))});
+    if (random() % 4 == 0) {
+      FixedCopy copy{.kernel = k, .not_before = random() % (k + 1), .cycles = static_cast<double>(number(500))};
+      if (random() % 2 == 0) {
+        copy.object = kWeights + random() % kTables;
+        copy.cycles_from_copy = copy.cycles / 8;
+        if (random() % 8 == 0) problem.late.emplace(k, *copy.object);
+      }
+      problem.fixed.push_back(copy);
+    }
     for (size_t r = 0; r < kernel.reads; ++r) {
       if (random() % 8 == 0) problem.late.emplace(k, kernel.objects[r]);
     }
@@ -148,14 +188,14 @@ TEST(Sweep, change_of_choice_gives_cycles_of_whole_pass) {
     const PreviousReaders previous = previous_readers(problem);
     const Keeping keeping = round % 2 == 0 ? Keeping::kBold : Keeping::kCautious;
     Choice choice(problem.kernels.size());
-    for (uint8_t& bits : choice) bits = static_cast<uint8_t>(random() % 16);
+    for (uint8_t& bits : choice) bits = static_cast<uint8_t>(random() % (1 << 2 * kAllReads));
     Sweep sweep(problem, previous, keeping), other(problem, previous, keeping);
     sweep.run(choice);
     const double before = sweep.cycles();
     for (int change = 0; change < 10; ++change) {
       const size_t k = random() % choice.size();
       Choice changed = choice;
-      changed[k] ^= static_cast<uint8_t>(1 + random() % 15);
+      changed[k] ^= static_cast<uint8_t>(1 + random() % ((1 << 2 * kAllReads) - 1));
       Sweep::Changed where{.first = k, .last = k};
       for (size_t reader = k + 1; reader < choice.size(); ++reader) {
         if (std::ranges::find(previous[reader], k) != previous[reader].end()) where.last = reader;

@@ -122,6 +122,10 @@ TEST(Verify, rule_5_copies_precede_readers) {
   c = case_of("looked_up");
   c.schedule.order[first_of(c.schedule, Command::Kind::kLoadTable)].slot = 99;
   EXPECT_THAT(c.broken(), HasSubstr("rule 5: a table cannot be loaded to slot 99"));
+  c = case_of("staged_tables");
+  c.schedule.order.erase(c.schedule.order.begin() +
+                         static_cast<std::ptrdiff_t>(first_of(c.schedule, Command::Kind::kStageTable)));
+  EXPECT_THAT(c.broken(), HasSubstr("rule 5: reads m"));
 }
 
 TEST(Verify, rule_6_blocks_are_legal) {
@@ -277,6 +281,17 @@ TEST(Cost, staging_never_increases_cost) {
     if (after.order.size() > before.order.size()) cheaper |= cost_after < cost_before;
   }
   EXPECT_TRUE(cheaper);
+}
+
+// Six loads of 2 kB each read one byte per cycle from flash, or eight from SRAM.
+TEST(Cost, tables_loaded_from_one_copy_cost_less) {
+  const Case c = case_of("staged_tables");
+  Options options;
+  options.left_out.set(static_cast<size_t>(Optimization::kStagedTables));
+  const Schedule in_place = case_of("staged_tables", options).schedule;
+  EXPECT_EQ(std::ranges::count(in_place.order, Command::Kind::kStageTable, &Command::kind), 0);
+  EXPECT_EQ(std::ranges::count(c.schedule.order, Command::Kind::kStageTable, &Command::kind), 2);
+  EXPECT_LT(cost_of(c.schedule, c.family(), c.target), 0.6 * cost_of(in_place, c.family(), c.target));
 }
 
 TEST(Cost, late_copy_costs_waiting_time) {
