@@ -22,6 +22,7 @@ from .quantization_config import QuantizationConfig
 from .quantization_report import log_report
 from .specs import parse_compile_spec
 from .spelling import FROM, respell
+from .state_writes import make_writes_functional
 from .tosa_compile_spec import TosaCompileSpec
 from .tosa_specification import TosaSpecification
 from .vgf_compile_spec import VgfCompileSpec
@@ -186,11 +187,12 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return self._find("node", lambda node: _known_as(node)[0] in names, quantization_config)
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
-        """Computes constant parts, spells operators as the Arm backend does, and decomposes nodes whose internal values need their own
-        parameters. See carina_arm.constants, carina_arm.spelling and carina_arm.expansion."""
+        """Makes writes to the state functional, computes constant parts, spells operators as the Arm backend does, and decomposes nodes
+        whose internal values need their own parameters. See carina_arm.state_writes, .constants, .spelling and .expansion."""
         if self.quantizer is not self:
             transformed: GraphModule = self.quantizer.transform_for_annotation(model)
             return transformed
+        make_writes_functional(model, self._plan(model))
         plan = self._plan(model)
         fold_constants(model, lambda node: plan.config_of(node.name) is None)
         respell(model, self._plan(model), full=self.compile_spec._arm_partition)

@@ -31,10 +31,13 @@ class Builder:
 
     def call(self, target: OpOverload, *args: Any, **kwargs: Any) -> Node:
         made = self.module.graph.call_function(target, args, kwargs)
-        with self.mode or contextlib.nullcontext():
-            value = target(*map_arg(args, self._value), **map_arg(kwargs, self._value))
-        made.meta = {**self.meta, "val": value}
+        made.meta = {**self.meta, "val": self.value(target, *args, **kwargs)}
         return made
+
+    def value(self, target: OpOverload, *args: Any, **kwargs: Any) -> Any:
+        """The fake tensor that this call returns."""
+        with self.mode or contextlib.nullcontext():
+            return target(*map_arg(args, self._value), **map_arg(kwargs, self._value))
 
     def constant(self, name: str, tensor: torch.Tensor) -> Node:
         name = f"_carina_{self.node.name}_{name}"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -533,14 +534,26 @@ void mark_sources(const ir::Graph& graph, ir::ValueId value, std::vector<bool>& 
 
 }  // namespace
 
-// Makes a buffer that the program changes an input and an output. If the program's results do not depend on it, as on
-// the statistics of a batch norm in training, the change is left out.
+namespace {
+
+// Whether it is a buffer of torch.nn's batch and instance norms, which they update in training.
+bool is_statistic(std::string_view name) {
+  const auto ends_with = [&](std::string_view end) { return name.ends_with(end); };
+  return std::ranges::any_of(std::array<std::string_view, 3>{"running_mean", "running_var", "num_batches_tracked"},
+                             ends_with);
+}
+
+}  // namespace
+
+// Makes a buffer that the program changes an input and an output, also if it is only written: a caller can read it. The
+// statistics of a batch norm in training are left out if no result depends on them.
 Result<void> Importer::add_states() {
   std::vector<bool> needed(graph_.values.size(), false);
   for (const ir::ValueId output : graph_.outputs) mark_sources(graph_, output, needed);
   const auto is_new = [&](const StoredTensor& stored) {
     if (!graph_[stored.value].constant) return false;
-    return options_.shared_states.contains(stored.name) || (stored.last.valid() && needed[stored.value.index()]);
+    if (options_.shared_states.contains(stored.name)) return true;
+    return stored.last.valid() && (needed[stored.value.index()] || !is_statistic(stored.name));
   };
   Diagnostics changed;
   std::vector<size_t> states;
@@ -560,6 +573,12 @@ Result<void> Importer::add_states() {
     graph_.states.push_back({.name = next->name, .initial = *std::exchange(value.constant, std::nullopt)});
     mark_sources(graph_, next->last, needed);
   }
+  const auto left = std::ranges::find_if(stored_, [&](const StoredTensor& stored) {
+    return stored.last.valid() && graph_[stored.value].constant && is_statistic(stored.name);
+  });
+  if (left != stored_.end())
+    note(fmt::format("the program does not keep {} and other statistics of norms in training, which no result needs",
+                     left->name));
   for (const size_t state : states) graph_.inputs.push_back(stored_[state].value);
   for (const size_t state : states) graph_.outputs.push_back(stored_[state].last);
   if (!changed.empty()) return fail(std::move(changed));

@@ -691,6 +691,121 @@ def state_stays_on_the_cpu():
         assert (first == second).all()  # each call begins with the initial state
 
 
+class Written(torch.nn.Module):
+    """A state and how the model writes it."""
+
+    def __init__(self, write):
+        super().__init__()
+        self.register_buffer("a", torch.zeros(1, 5, 4))
+        self.register_buffer("b", torch.zeros(1, 5, 4))
+        self.layer = torch.nn.Linear(4, 4)
+        self.write = write
+
+    def forward(self, x):
+        return self.write(self, self.layer(x))
+
+
+def shifted(m, x):
+    m.a[:, :-1] = m.a[:, 1:].clone()
+    m.a[:, -1] = x
+    return m.a.sum(1) + x
+
+
+def read_through_a_view(m, x):
+    view = m.a[:, 2:4]
+    m.a.copy_(torch.roll(m.a, -1, 1))
+    m.a[:, 4].copy_(x)
+    view.mul_(0.5)
+    return view.sum(1) + m.a[:, 3]
+
+
+def changed_by_arithmetic(m, x):
+    m.a.mul_(0.5)
+    m.a.add_(x[:, None])
+    first = m.a[:, 0]
+    m.b.copy_(m.a)
+    m.a[:, 0].add_(first)
+    return (m.a - 0.5 * m.b).sum(1)
+
+
+def swapped(m, x):
+    old = m.a.clone()
+    m.a.copy_(m.b)
+    m.b.copy_(old)
+    m.b[:, 1] = x
+    return m.a[:, 1] + 2 * m.b[:, 1]
+
+
+def put_at_places(m, x):
+    m.a.index_copy_(1, torch.tensor([2]), x[:, None])
+    m.b[:, torch.tensor([1])] = x[:, None]
+    return torch.cat([m.a.transpose(1, 2), m.b.transpose(1, 2)], -1)
+
+
+def state_is_written_in_functional_form():
+    """The quantizer replaces writes to views and to places. All samples give what eager PyTorch gives, and one copy_ writes each state. The
+    quantized model keeps its state as well."""
+    torch.manual_seed(3)
+    samples = [torch.randn(1, 4) for _ in range(8)]
+    for write, states in (
+        (shifted, 1),
+        (read_through_a_view, 1),
+        (changed_by_arithmetic, 2),
+        (swapped, 2),
+        (put_at_places, 2),
+    ):
+        model = Written(write).eval().requires_grad_(False)
+        expected = [model(x).clone() for x in samples]
+        model.a.zero_(), model.b.zero_()
+        quantizer = TOSAQuantizer(spec_of(U55)).set_global(get_symmetric_quantization_config())
+        exported = [torch.export.export(model, (samples[0],)).module(check_guards=False) for _ in range(2)]
+        functional = quantizer.transform_for_annotation(exported[0])
+        for x, result in zip(samples, expected, strict=True):
+            torch.testing.assert_close(functional(x), result, rtol=0, atol=0)
+        writes = [node for node in functional.graph.nodes if node.op == "call_function" and "_." in str(node.target)]
+        assert [str(node.target) for node in writes] == ["aten.copy_.default"] * states, (write, writes)
+
+        prepared = prepare_pt2e(exported[1], quantizer)
+        for x in samples:
+            prepared(x)
+        prepared.a.zero_(), prepared.b.zero_()
+        converted = convert_pt2e(prepared)
+        noise = torch.stack([converted(x) - result for x, result in zip(samples, expected, strict=True)])
+        assert noise.square().sum() < 10**-2.5 * torch.stack(expected).square().sum(), (write, noise)  # 25 dB
+
+
+def caches_are_in_the_delegate():
+    """A place that comes at run time is written by the NPU. Each step gives what PyTorch's integer model gives."""
+
+    class Cache(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("keys", torch.zeros(1, 2, 6, 8))
+
+        def forward(self, new, place):
+            self.keys.index_copy_(2, place, new)
+            return self.keys.clone()
+
+    torch.manual_seed(5)
+    for target in (U55, "ethos-u65-256", "ethos-u85-256"):
+        inputs = (torch.randn(1, 2, 1, 8), torch.tensor([1]))
+        converted = quantized(Cache().eval(), inputs, target)
+        converted.keys.zero_()
+        edge = lowered(converted, inputs, target)
+        kinds = {name.split(".")[1] for name in on_cpu(edge)}
+        assert delegates(edge) == 1 and kinds <= {
+            "_to_dim_order_copy",
+            "quantize_per_tensor",
+            "dequantize_per_tensor",
+        }, (target, on_cpu(edge))
+        Path("cache.pte").write_bytes(edge.to_executorch().buffer)
+        program = carina.Program.load(Path("cache.pte"))
+        for place in (1, 4, 0):
+            new = torch.randn(1, 2, 1, 8) * 0.3
+            (result,) = program.run(new.numpy(), torch.tensor([place]).numpy())
+            torch.testing.assert_close(torch.from_numpy(result), converted(new, torch.tensor([place])), rtol=0, atol=0)
+
+
 def conditions_with_constants_stay_on_the_cpu():
     class Condition(torch.nn.Module):
         def __init__(self):

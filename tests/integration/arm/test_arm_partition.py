@@ -42,6 +42,8 @@ PROGRAMS = (
     "divisors_are_inverted",
     "complex_numbers_stay",
     "state_stays_on_the_cpu",
+    "state_is_written_in_functional_form",
+    "caches_are_in_the_delegate",
     "conditions_with_constants_stay_on_the_cpu",
     "uint8_ends_are_in_the_delegate",
     "a_float_reader_keeps_its_producer_alone",

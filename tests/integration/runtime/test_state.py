@@ -127,6 +127,21 @@ class Constant(nn.Module):
         return y
 
 
+class Written(nn.Module):
+    """A state that the model only writes: for the caller to read."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("peak", torch.zeros(1, 6))
+        self.register_buffer("calls", torch.zeros(1, dtype=torch.int32))
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, x):
+        self.peak.copy_(torch.maximum(x, -x))
+        self.calls.add_(1)
+        return self.head(x)
+
+
 class Cache(nn.Module):
     """A cache of keys, written at a place that is state too."""
 
@@ -142,7 +157,9 @@ class Cache(nn.Module):
         return self.head(self.keys.flatten(1))
 
 
-MODULES = {module.__name__: module for module in (Gru, Lstm, Ring, Cat, Counter, Swap, Before, Constant, Cache)}
+MODULES = {
+    module.__name__: module for module in (Gru, Lstm, Ring, Cat, Counter, Swap, Before, Constant, Written, Cache)
+}
 
 
 def made(name):
@@ -228,6 +245,25 @@ def test_state_is_listed_saved_and_restored(run_steps, tmp_path):
     np.testing.assert_array_equal(np.load(after / "inner.h.npy"), first[0][-1])
     rest = run_steps(program, steps[3:], "--state-in", after)
     np.testing.assert_array_equal(np.concatenate([first[0], rest[0]]), whole[0])
+
+
+@pytest.mark.parametrize("form", ["functional", "in_place"])
+def test_state_that_no_result_needs_is_kept_for_the_caller(form, run_carina, run_steps, tmp_path):
+    module, after = made("Written"), tmp_path / "after"
+    for x in sequence():
+        module(x)
+    run_steps(carina_program("Written", form, run_carina, tmp_path), sequence(), "--state-out", after)
+    assert sorted(file.name for file in after.iterdir()) == ["calls.npy", "peak.npy"]
+    np.testing.assert_array_equal(np.load(after / "peak.npy"), module.peak.numpy())
+    assert np.load(after / "calls.npy") == STEPS
+
+
+def test_statistics_of_training_are_left_out_with_a_note(run_carina, tmp_path):
+    """The batch norm itself is an error: it is in training mode."""
+    module = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4)).requires_grad_(False).train()
+    torch.export.save(torch.export.export(module, (torch.randn(3, 6),)), tmp_path / "model.pt2")
+    done = run_carina(["explain", tmp_path / "model.pt2", "--target", "ethos-u55-128"], expect=1)
+    assert "statistics of norms in training" in done.stderr and "keeps state" not in done.stderr, done.stderr
 
 
 def test_state_without_names_is_numbered(run_steps, tmp_path):
