@@ -8,6 +8,7 @@
 #include <span>
 #include <variant>
 
+#include "base/memory/zeroed_pages.h"
 #include "execute/npu_calls.h"
 #include "execute/run_progress_internal.h"
 #include "files/tflite_file.h"
@@ -66,9 +67,9 @@ struct TfliteSession::State {
   litert::CompiledGraph compiled;
   std::optional<plan::Target> target;  // of the streams; none if there are none
   std::vector<Step> steps;
-  std::vector<std::byte> arena;
-  std::vector<std::byte> fast;
-  std::vector<std::vector<std::byte>> own;  // by tensor
+  ZeroedPages arena;  // a file may declare far more than its streams touch
+  ZeroedPages fast;
+  std::vector<ZeroedPages> own;  // by tensor
   std::vector<datasets::InputType> inputs;
   std::vector<simulate::Report> reports;
   NpuCalls calls;
@@ -81,18 +82,18 @@ struct TfliteSession::State {
   // The bytes of a tensor that is not constant.
   std::span<std::byte> memory(int32_t index) {
     const auto at = static_cast<size_t>(index);
-    if (compiled.addresses[at] < 0) return own[at];
-    return std::span(arena).subspan(static_cast<size_t>(compiled.addresses[at]),
-                                    static_cast<size_t>(tensor(index).bytes()));
+    if (compiled.addresses[at] < 0) return own[at].bytes();
+    return arena.bytes().subspan(static_cast<size_t>(compiled.addresses[at]),
+                                 static_cast<size_t>(tensor(index).bytes()));
   }
 
   void allocate() {
-    arena.resize(static_cast<size_t>(compiled.arena_bytes));
-    fast.resize(static_cast<size_t>(compiled.fast_bytes));
+    arena = ZeroedPages(static_cast<size_t>(compiled.arena_bytes));
+    fast = ZeroedPages(static_cast<size_t>(compiled.fast_bytes));
     own.resize(graph().tensors.size());
     for (size_t i = 0; i < own.size(); ++i) {
       if (compiled.addresses[i] < 0 && !graph().tensors[i].is_constant)
-        own[i].resize(static_cast<size_t>(graph().tensors[i].bytes()));
+        own[i] = ZeroedPages(static_cast<size_t>(graph().tensors[i].bytes()));
     }
   }
 
@@ -173,9 +174,9 @@ Result<void> TfliteSession::State::run_step(NpuStep& step) {
   memories.regions[0] = writable(stream.constants.bytes());
   memories.read_only[0] = true;
   const auto scratch =
-      std::span(arena).subspan(static_cast<size_t>(compiled.addresses[static_cast<size_t>(stream.scratch)]));
+      arena.bytes().subspan(static_cast<size_t>(compiled.addresses[static_cast<size_t>(stream.scratch)]));
   memories.regions[1] = scratch;
-  memories.regions[2] = stream.fast_scratch == stream.scratch ? scratch : std::span(fast);
+  memories.regions[2] = stream.fast_scratch == stream.scratch ? scratch : fast.bytes();
   size_t region = 3;
   for (const std::vector<int32_t>* edges : {&stream.inputs, &stream.outputs}) {
     for (const int32_t edge : *edges) {
