@@ -69,6 +69,8 @@ struct Options {
   bool half_pixel_centers = false;
   bool approximate = false;
   bool pot_scale_int16 = true;  // of ADD and SUB: int16 scales are powers of two
+  int32_t init_subgraph = 0;    // of CALL_ONCE
+  std::string variable;         // of VAR_HANDLE: container and name
 };
 
 constexpr int32_t kAbsent = -1;  // an operand that an operator does without
