@@ -14,6 +14,7 @@
 #include "execute/tflite_variables.h"
 #include "files/tflite_file.h"
 #include "frontend/tflite/borders.h"
+#include "frontend/tflite/kernels/state_kernels.h"
 #include "frontend/tflite/parts.h"
 #include "frontend/tflite/reader.h"
 #include "interpret/interpreter.h"
@@ -36,19 +37,24 @@ struct NpuStep {
   const litert::NpuOperator* stream;
   simulate::Simulator simulator;
 };
+// An operator that keeps a state in tensors.
+struct StateStep {
+  size_t op;  // among the graph's operators
+};
 struct VariableStep {
   size_t op;  // among the graph's operators
 };
-using Step = std::variant<CpuStep, NpuStep, VariableStep>;
+using Step = std::variant<CpuStep, NpuStep, StateStep, VariableStep>;
 
 std::span<std::byte> writable(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
 
-enum class StepKind : uint8_t { kCpu, kNpu, kVariable };
+enum class StepKind : uint8_t { kCpu, kNpu, kState, kVariable };
 
 StepKind kind_of(const tflite::Operator& op) {
   if (op.name == tflite::kNpuOperator) return StepKind::kNpu;
+  if (tflite::has_state_kernel(op)) return StepKind::kState;
   return acts_on_variables(op) ? StepKind::kVariable : StepKind::kCpu;
 }
 
@@ -101,6 +107,8 @@ struct TfliteSession::State {
     for (size_t i = 0; i < own.size(); ++i) {
       if (compiled.addresses[i] < 0 && !graph().tensors[i].is_constant)
         own[i] = ZeroedPages(static_cast<size_t>(graph().tensors[i].bytes()));
+      if (graph().tensors[i].is_variable)
+        std::ranges::fill(memory(static_cast<int32_t>(i)), tflite::initial_state(graph().tensors[i]));
     }
   }
 
@@ -117,7 +125,15 @@ struct TfliteSession::State {
   Result<void> add_cpu_step(tflite::Part part, const TfliteOptions& options);
   Result<void> run_step(CpuStep& step);
   Result<void> run_step(NpuStep& step);
+  Result<void> run_step(StateStep& step);
   Result<void> run_step(VariableStep& step);
+
+  tflite::TensorBytes tensor_bytes() {
+    const auto read = [this](int32_t index) -> std::span<const std::byte> {
+      return tensor(index).is_constant ? tensor(index).data.bytes() : memory(index);
+    };
+    return {.read = read, .write = [this](int32_t index) { return memory(index); }};
+  }
 };
 
 Result<void> TfliteSession::State::set_target(const TfliteOptions& options, const Log& log) {
@@ -142,6 +158,10 @@ Result<void> TfliteSession::State::add_steps(const TfliteOptions& options, const
   size_t stream = 0;
   for (std::vector<size_t>& operators : consecutive_operators(graph())) {
     switch (kind_of(graph().operators[operators.front()])) {
+      case StepKind::kState:
+        CARINA_CHECKED(tflite::check_state_kernel(graph(), graph().operators[operators.front()], where));
+        steps.emplace_back(StateStep{.op = operators.front()});
+        break;
       case StepKind::kVariable:
         steps.emplace_back(VariableStep{.op = operators.front()});
         break;
@@ -216,12 +236,13 @@ Result<void> TfliteSession::State::run_step(NpuStep& step) {
   return {};
 }
 
+Result<void> TfliteSession::State::run_step(StateStep& step) {
+  tflite::run_state_kernel(graph(), graph().operators[step.op], tensor_bytes());
+  return {};
+}
+
 Result<void> TfliteSession::State::run_step(VariableStep& step) {
-  const auto read = [this](int32_t index) -> std::span<const std::byte> {
-    return tensor(index).is_constant ? tensor(index).data.bytes() : memory(index);
-  };
-  return variables.run(model, graph().operators[step.op],
-                       {.read = read, .write = [this](int32_t index) { return memory(index); }}, where);
+  return variables.run(model, graph().operators[step.op], tensor_bytes(), where);
 }
 
 TfliteSession::TfliteSession(std::unique_ptr<State> state) : state_(std::move(state)) {}

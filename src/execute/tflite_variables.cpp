@@ -82,8 +82,8 @@ Result<void> TfliteVariables::initialize(const tflite::Model& model, const tflit
   return {};
 }
 
-Result<void> TfliteVariables::run(const tflite::Model& model, const tflite::Operator& op, const Tensors& tensors,
-                                  const std::string& where) {
+Result<void> TfliteVariables::run(const tflite::Model& model, const tflite::Operator& op,
+                                  const tflite::TensorBytes& tensors, const std::string& where) {
   if (op.name == kCallOnce) return initialize(model, op, where);
   if (op.name == kHandle) {
     handles_[op.outputs[0]] = op.options.variable;

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <map>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "carina/result.h"
+#include "frontend/tflite/kernels/state_kernels.h"
 #include "frontend/tflite/model.h"
 
 namespace carina::execute {
@@ -19,18 +17,12 @@ bool acts_on_variables(const tflite::Operator& op);
 // Variables keep their value from run to run. One has the size of what was assigned last.
 class TfliteVariables {
  public:
-  // The bytes of a tensor of the main graph: to read them, or to write them.
-  struct Tensors {
-    std::function<std::span<const std::byte>(int32_t)> read;
-    std::function<std::span<std::byte>(int32_t)> write;
-  };
-
   // Errors: a graph of CALL_ONCE that does not exist, or does more than assign constants to variables.
   static Result<void> check(const tflite::Model& model, const std::string& where);
 
   // Runs one operator of the main graph for which acts_on_variables(). CALL_ONCE does nothing from the second time on.
   // Errors: a tensor that is no handle; a variable that nothing has assigned yet; a value of another size.
-  Result<void> run(const tflite::Model& model, const tflite::Operator& op, const Tensors& tensors,
+  Result<void> run(const tflite::Model& model, const tflite::Operator& op, const tflite::TensorBytes& tensors,
                    const std::string& where);
 
  private:
