@@ -156,3 +156,11 @@ def test_plan_beyond_arena_is_rejected(tensor, address, message, run_carina, tmp
     content[at : at + 4] = np.int32(address).tobytes()
     (tmp_path / "bad.tflite").write_bytes(content)
     assert message in run_carina(["run", tmp_path / "bad.tflite"], expect=1).stderr
+
+
+def test_explain_shows_parts_of_a_file_with_operators_on_the_cpu(run_carina, tmp_path):
+    (tmp_path / "m.tflite").write_bytes(chain())
+    done = run_carina(["explain", tmp_path / "m.tflite", "--target", "ethos-u55-128", "--json"])
+    places = {row["name"]: row["runs_on"] for row in done.json["nodes"]}
+    assert places == {"r": "npu", "g": "cpu", "t": "npu", "y": "npu"}
+    assert "only a .tflite can be made of it" in done.stderr
