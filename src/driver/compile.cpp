@@ -237,6 +237,21 @@ Result<models::Model> quantized_model(const CompileRequest& request, const Log& 
   return model;
 }
 
+// A LiteRT file without a program, as some operators have to stay on the CPU, still becomes a .tflite: its report.
+// Otherwise the errors.
+Result<results::CompileReport> explained_parts(const CompileRequest& request, const backends::Backend& backend,
+                                               const Log& log, Diagnostics errors) {
+  const auto file = tflite_file(request);
+  if (!file || backend.lowering.takes_floats) return fail(std::move(errors));
+  auto compiled = compile_tflite(*file, request, backend, log);
+  if (!compiled) return fail(std::move(errors));
+  log.note({.where = request.model,
+            .what = "some operators stay on the CPU, so that only a .tflite can be made of it: " + errors.front().what,
+            .hint = "carina compile -o FILE.tflite",
+            .severity = Severity::kWarning});
+  return std::move(compiled->report);
+}
+
 }  // namespace
 
 Result<Compiled> compile(const CompileRequest& given, const Log& log) {
@@ -279,7 +294,12 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   request.check = options::Check::kOff;  // no program is written
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   request.estimates = !backend.lowering.takes_floats;
-  CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
+  auto made = compile_file(request, backend, log);
+  if (!made) return explained_parts(request, backend, log, std::move(made).error());
+  const Compilation compilation = *std::move(made);
+  if (!compilation.errors.empty()) {
+    if (auto parts = explained_parts(request, backend, log, compilation.errors)) return parts;
+  }
   if (compilation.delegated) warn_of_idle_npu(compilation, request, backend, log);
   results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
   if (!report.errors.empty()) return report;

@@ -79,7 +79,8 @@ Result<Compiled> compile(const CompileRequest& request, const Log& log);
 
 // Returns the disposition of each node of the model, up to the first failing stage. If the model cannot be compiled,
 // the report lists the nodes that prevent it, for all stages, and its sizes are meaningless. Errors: a file that cannot
-// be read or wrong options, since then nothing can be reported about nodes.
+// be read or wrong options, since then nothing can be reported about nodes. The report of a LiteRT file of which no
+// program can be made is that of its .tflite.
 Result<results::CompileReport> explain(const CompileRequest& request, const Log& log);
 
 struct TosaRequest {

@@ -8,10 +8,13 @@
 #include <span>
 #include <variant>
 
+#include "base/memory/zeroed_pages.h"
 #include "execute/npu_calls.h"
 #include "execute/run_progress_internal.h"
+#include "execute/tflite_variables.h"
 #include "files/tflite_file.h"
 #include "frontend/tflite/borders.h"
+#include "frontend/tflite/kernels/state_kernels.h"
 #include "frontend/tflite/parts.h"
 #include "frontend/tflite/reader.h"
 #include "interpret/interpreter.h"
@@ -20,7 +23,7 @@
 #include "simulate/simulator.h"
 
 // Tensors with an address lie in one arena, which all streams share; the others have memory of their own. Operators on
-// the CPU that follow each other are one TOSA graph.
+// the CPU that follow each other are one TOSA graph. Variables have a memory of their own.
 namespace carina::execute {
 
 namespace {
@@ -34,28 +37,38 @@ struct NpuStep {
   const litert::NpuOperator* stream;
   simulate::Simulator simulator;
 };
-using Step = std::variant<CpuStep, NpuStep>;
+// An operator that keeps a state in tensors.
+struct StateStep {
+  size_t op;  // among the graph's operators
+};
+struct VariableStep {
+  size_t op;  // among the graph's operators
+};
+using Step = std::variant<CpuStep, NpuStep, StateStep, VariableStep>;
 
 std::span<std::byte> writable(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
 
-// The operators of each kind that follow each other, in the file's order.
-std::vector<tflite::Part> consecutive_parts(const tflite::Subgraph& graph) {
-  std::vector<std::vector<size_t>> runs;
-  bool was_npu = true;
+enum class StepKind : uint8_t { kCpu, kNpu, kState, kVariable };
+
+StepKind kind_of(const tflite::Operator& op) {
+  if (op.name == tflite::kNpuOperator) return StepKind::kNpu;
+  if (tflite::has_state_kernel(op)) return StepKind::kState;
+  return acts_on_variables(op) ? StepKind::kVariable : StepKind::kCpu;
+}
+
+// The graph's operators in the file's order. Those on the CPU that follow each other are one list.
+std::vector<std::vector<size_t>> consecutive_operators(const tflite::Subgraph& graph) {
+  std::vector<std::vector<size_t>> lists;
+  StepKind last = StepKind::kNpu;
   for (size_t i = 0; i < graph.operators.size(); ++i) {
-    const bool is_npu = graph.operators[i].name == tflite::kNpuOperator;
-    if (is_npu || was_npu) runs.emplace_back();
-    runs.back().push_back(i);
-    was_npu = is_npu;
+    const StepKind kind = kind_of(graph.operators[i]);
+    if (kind != StepKind::kCpu || last != StepKind::kCpu) lists.emplace_back();
+    lists.back().push_back(i);
+    last = kind;
   }
-  std::vector<tflite::Part> parts;
-  for (std::vector<size_t>& run : runs) {
-    const bool is_npu = graph.operators[run.front()].name == tflite::kNpuOperator;
-    parts.push_back(tflite::part_of(graph, std::move(run), is_npu));
-  }
-  return parts;
+  return lists;
 }
 
 }  // namespace
@@ -66,12 +79,13 @@ struct TfliteSession::State {
   litert::CompiledGraph compiled;
   std::optional<plan::Target> target;  // of the streams; none if there are none
   std::vector<Step> steps;
-  std::vector<std::byte> arena;
-  std::vector<std::byte> fast;
-  std::vector<std::vector<std::byte>> own;  // by tensor
+  ZeroedPages arena;  // a file may declare far more than its streams touch
+  ZeroedPages fast;
+  std::vector<ZeroedPages> own;  // by tensor
   std::vector<datasets::InputType> inputs;
   std::vector<simulate::Report> reports;
   NpuCalls calls;
+  TfliteVariables variables;
 
   [[nodiscard]] const tflite::Subgraph& graph() const { return model.subgraphs.front(); }
   [[nodiscard]] const tflite::Tensor& tensor(int32_t index) const {
@@ -81,18 +95,20 @@ struct TfliteSession::State {
   // The bytes of a tensor that is not constant.
   std::span<std::byte> memory(int32_t index) {
     const auto at = static_cast<size_t>(index);
-    if (compiled.addresses[at] < 0) return own[at];
-    return std::span(arena).subspan(static_cast<size_t>(compiled.addresses[at]),
-                                    static_cast<size_t>(tensor(index).bytes()));
+    if (compiled.addresses[at] < 0) return own[at].bytes();
+    return arena.bytes().subspan(static_cast<size_t>(compiled.addresses[at]),
+                                 static_cast<size_t>(tensor(index).bytes()));
   }
 
   void allocate() {
-    arena.resize(static_cast<size_t>(compiled.arena_bytes));
-    fast.resize(static_cast<size_t>(compiled.fast_bytes));
+    arena = ZeroedPages(static_cast<size_t>(compiled.arena_bytes));
+    fast = ZeroedPages(static_cast<size_t>(compiled.fast_bytes));
     own.resize(graph().tensors.size());
     for (size_t i = 0; i < own.size(); ++i) {
       if (compiled.addresses[i] < 0 && !graph().tensors[i].is_constant)
-        own[i].resize(static_cast<size_t>(graph().tensors[i].bytes()));
+        own[i] = ZeroedPages(static_cast<size_t>(graph().tensors[i].bytes()));
+      if (graph().tensors[i].is_variable)
+        std::ranges::fill(memory(static_cast<int32_t>(i)), tflite::initial_state(graph().tensors[i]));
     }
   }
 
@@ -105,8 +121,19 @@ struct TfliteSession::State {
 
   Result<void> set_target(const TfliteOptions& options, const Log& log);
   Result<void> add_steps(const TfliteOptions& options, const Log& log);
+  void add_npu_step(const litert::NpuOperator& stream, const TfliteOptions& options, const Log& log);
+  Result<void> add_cpu_step(tflite::Part part, const TfliteOptions& options);
   Result<void> run_step(CpuStep& step);
   Result<void> run_step(NpuStep& step);
+  Result<void> run_step(StateStep& step);
+  Result<void> run_step(VariableStep& step);
+
+  tflite::TensorBytes tensor_bytes() {
+    const auto read = [this](int32_t index) -> std::span<const std::byte> {
+      return tensor(index).is_constant ? tensor(index).data.bytes() : memory(index);
+    };
+    return {.read = read, .write = [this](int32_t index) { return memory(index); }};
+  }
 };
 
 Result<void> TfliteSession::State::set_target(const TfliteOptions& options, const Log& log) {
@@ -129,27 +156,47 @@ Result<void> TfliteSession::State::set_target(const TfliteOptions& options, cons
 
 Result<void> TfliteSession::State::add_steps(const TfliteOptions& options, const Log& log) {
   size_t stream = 0;
-  for (tflite::Part& part : consecutive_parts(graph())) {
-    if (part.on_npu) {
-      const auto timed = options.timed ? simulate::Timing::kOn : simulate::Timing::kOff;
-      const auto occupied = options.timed ? simulate::Occupied::kOn : simulate::Occupied::kOff;
-      steps.emplace_back(NpuStep{.stream = &compiled.streams[stream++],
-                                 .simulator = simulate::Simulator({.timing = timed,
-                                                                   .occupied = occupied,
-                                                                   .threads = options.threads,
-                                                                   .own_system_config = target->system,
-                                                                   .own_memory_mode = target->memory,
-                                                                   .between_operations = run_progress(log)})});
-      continue;
+  for (std::vector<size_t>& operators : consecutive_operators(graph())) {
+    switch (kind_of(graph().operators[operators.front()])) {
+      case StepKind::kState:
+        CARINA_CHECKED(tflite::check_state_kernel(graph(), graph().operators[operators.front()], where));
+        steps.emplace_back(StateStep{.op = operators.front()});
+        break;
+      case StepKind::kVariable:
+        steps.emplace_back(VariableStep{.op = operators.front()});
+        break;
+      case StepKind::kNpu:
+        add_npu_step(compiled.streams[stream++], options, log);
+        break;
+      case StepKind::kCpu:
+        CARINA_CHECKED(add_cpu_step(tflite::part_of(graph(), std::move(operators), false), options));
+        break;
     }
-    tflite::Model cut = tflite::model_of(graph(), part);
-    tflite::Borders borders = tflite::cut_float_borders(cut);
-    CARINA_TRY(const ir::Module module, files::sound_model(cut, where, "8K"));
-    CARINA_TRY(interpret::Interpreter interpreter,
-               interpret::Interpreter::create(module, {.threads = options.threads, .where = where}));
-    steps.emplace_back(
-        CpuStep{.part = std::move(part), .borders = std::move(borders), .interpreter = std::move(interpreter)});
   }
+  return {};
+}
+
+void TfliteSession::State::add_npu_step(const litert::NpuOperator& stream, const TfliteOptions& options,
+                                        const Log& log) {
+  const auto timed = options.timed ? simulate::Timing::kOn : simulate::Timing::kOff;
+  const auto occupied = options.timed ? simulate::Occupied::kOn : simulate::Occupied::kOff;
+  steps.emplace_back(NpuStep{.stream = &stream,
+                             .simulator = simulate::Simulator({.timing = timed,
+                                                               .occupied = occupied,
+                                                               .threads = options.threads,
+                                                               .own_system_config = target->system,
+                                                               .own_memory_mode = target->memory,
+                                                               .between_operations = run_progress(log)})});
+}
+
+Result<void> TfliteSession::State::add_cpu_step(tflite::Part part, const TfliteOptions& options) {
+  tflite::Model cut = tflite::model_of(graph(), part);
+  tflite::Borders borders = tflite::cut_float_borders(cut);
+  CARINA_TRY(const ir::Module module, files::sound_model(cut, where, "8K"));
+  CARINA_TRY(interpret::Interpreter interpreter,
+             interpret::Interpreter::create(module, {.threads = options.threads, .where = where}));
+  steps.emplace_back(
+      CpuStep{.part = std::move(part), .borders = std::move(borders), .interpreter = std::move(interpreter)});
   return {};
 }
 
@@ -173,9 +220,9 @@ Result<void> TfliteSession::State::run_step(NpuStep& step) {
   memories.regions[0] = writable(stream.constants.bytes());
   memories.read_only[0] = true;
   const auto scratch =
-      std::span(arena).subspan(static_cast<size_t>(compiled.addresses[static_cast<size_t>(stream.scratch)]));
+      arena.bytes().subspan(static_cast<size_t>(compiled.addresses[static_cast<size_t>(stream.scratch)]));
   memories.regions[1] = scratch;
-  memories.regions[2] = stream.fast_scratch == stream.scratch ? scratch : std::span(fast);
+  memories.regions[2] = stream.fast_scratch == stream.scratch ? scratch : fast.bytes();
   size_t region = 3;
   for (const std::vector<int32_t>* edges : {&stream.inputs, &stream.outputs}) {
     for (const int32_t edge : *edges) {
@@ -189,6 +236,15 @@ Result<void> TfliteSession::State::run_step(NpuStep& step) {
   return {};
 }
 
+Result<void> TfliteSession::State::run_step(StateStep& step) {
+  tflite::run_state_kernel(graph(), graph().operators[step.op], tensor_bytes());
+  return {};
+}
+
+Result<void> TfliteSession::State::run_step(VariableStep& step) {
+  return variables.run(model, graph().operators[step.op], tensor_bytes(), where);
+}
+
 TfliteSession::TfliteSession(std::unique_ptr<State> state) : state_(std::move(state)) {}
 TfliteSession::TfliteSession(TfliteSession&&) noexcept = default;
 TfliteSession& TfliteSession::operator=(TfliteSession&&) noexcept = default;
@@ -200,6 +256,7 @@ Result<TfliteSession> TfliteSession::create(const Buffer& file, const std::strin
   state->where = where;
   CARINA_TRY(state->model, tflite::read_model(file, where));
   CARINA_TRY(state->compiled, litert::read_compiled(state->model, where));
+  CARINA_CHECKED(TfliteVariables::check(state->model, where));
   CARINA_CHECKED(state->set_target(options, log));
   CARINA_CHECKED(state->add_steps(options, log));
   state->allocate();

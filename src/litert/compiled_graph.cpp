@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/checked_math.h"
+#include "facts/npu_targets.h"
 #include "npu/payload.h"
 
 namespace carina::litert {
@@ -53,21 +55,40 @@ class Reader {
     for (size_t i = 0; i < graph_.operators.size(); ++i) {
       if (graph_.operators[i].name == tflite::kNpuOperator) CARINA_CHECKED(add_stream(i));
     }
+    CARINA_CHECKED(set_memory());
+    return std::move(out_);
+  }
+
+ private:
+  // A plan may leave gaps for alignment, but no tensor begins behind the end of all others laid in a row. So a file
+  // that declares little memory gets little.
+  Result<void> set_memory() {
+    int64_t declared = 0, own = 0;
     for (size_t i = 0; i < graph_.tensors.size(); ++i) {
       const int64_t bytes = graph_.tensors[i].bytes();
       if (is_fast_scratch(i)) {
         out_.fast_bytes = std::max(out_.fast_bytes, bytes);
         out_.addresses[i] = -1;  // in a memory of its own
+      } else if (out_.addresses[i] >= 0) {
+        declared += round_up<int64_t>(bytes, npu::kBaseAlignmentBytes);
+        out_.arena_bytes = std::max(out_.arena_bytes, out_.addresses[i] + bytes);
+      } else if (!graph_.tensors[i].is_constant) {
+        own += bytes;
       }
-      if (out_.addresses[i] >= 0) out_.arena_bytes = std::max(out_.arena_bytes, out_.addresses[i] + bytes);
     }
-    if (out_.arena_bytes > kMaxMemory || out_.fast_bytes > kMaxMemory)
-      return damaged(where_, "the arena exceeds the memory budget", fmt::format("at most {} bytes", kMaxMemory),
-                     fmt::format("{} and {} bytes", out_.arena_bytes, out_.fast_bytes));
-    return std::move(out_);
+    for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+      if (out_.addresses[i] > declared)
+        return damaged(fmt::format("{}: tensor {}", where_, graph_.tensors[i].name),
+                       "an address behind the end of the arena", fmt::format("at most {}", declared),
+                       fmt::to_string(out_.addresses[i]));
+    }
+    if (out_.arena_bytes + out_.fast_bytes + own > kMaxMemory)
+      return damaged(where_, "the tensors exceed the memory budget", fmt::format("at most {} bytes", kMaxMemory),
+                     fmt::format("{} bytes (arena {}, fast scratch {}, others {})",
+                                 out_.arena_bytes + out_.fast_bytes + own, out_.arena_bytes, out_.fast_bytes, own));
+    return {};
   }
 
- private:
   const tflite::Tensor& tensor(int32_t index) const { return graph_.tensors[static_cast<size_t>(index)]; }
 
   [[nodiscard]] bool is_fast_scratch(size_t tensor) const {
@@ -116,13 +137,23 @@ class Reader {
       for (const int32_t edge : *edges) {
         if (tensor(edge).dtype == DType::kUnknown)
           return damaged(where, "an input or output of a type that the NPU does not have", {}, tensor(edge).type_name);
-        if (payload.format == npu::PayloadFormat::kCop2) continue;
-        if (out_.addresses[static_cast<size_t>(edge)] < 0 && tensor(edge).bytes() > 0 && !tensor(edge).is_constant)
-          return damaged(where, "an input or output without an address in OfflineMemoryAllocation", {},
-                         tensor(edge).name);
+        if (payload.format != npu::PayloadFormat::kCop2 && tensor(edge).bytes() > 0 && !tensor(edge).is_constant)
+          CARINA_CHECKED(check_place(stream, edge, where));
       }
     }
     return {};
+  }
+
+  Result<void> check_place(const NpuOperator& stream, int32_t edge, const std::string& where) const {
+    const int64_t address = out_.addresses[static_cast<size_t>(edge)];
+    if (address < 0)
+      return damaged(where, "an input or output without an address in OfflineMemoryAllocation", {}, tensor(edge).name);
+    const int64_t begin = out_.addresses[static_cast<size_t>(stream.scratch)];
+    const int64_t end = begin + tensor(stream.scratch).bytes();
+    if (address >= begin && address + tensor(edge).bytes() <= end) return {};
+    return damaged(where, fmt::format("tensor {} lies outside of scratch", tensor(edge).name),
+                   fmt::format("addresses {} to {}", begin, end),
+                   fmt::format("{} to {}", address, address + tensor(edge).bytes()));
   }
 
   const tflite::Subgraph& graph_;

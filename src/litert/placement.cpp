@@ -63,6 +63,7 @@ class Placer {
 
   void place_at_host(size_t i) {
     for (const Host& host : items_[i].hosts) {
+      if (host.address % alignment_ != 0) continue;  // inside of a larger tensor of the stream
       const int64_t end = host.address + rounded(items_[i].bytes);
       const auto collides = [&](const Range& range) { return range.begin < end && host.address < range.end; };
       if (std::ranges::any_of(obstacles(i, host.address), collides)) continue;

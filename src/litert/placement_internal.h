@@ -26,8 +26,9 @@ struct Item {
   std::vector<Host> hosts = {};
 };
 
-// Returns an address for each item. An item lies in the place of one of its hosts if nothing else lives there then;
-// otherwise at the lowest multiple of `alignment` where it collides with no window and no other item.
+// Returns an address for each item. An item lies in the place of one of its hosts if that is a multiple of `alignment`
+// and nothing else lives there then; otherwise at the lowest multiple of `alignment` where it collides with no window
+// and no other item.
 //   Example: window {.time = 1, .bytes = 96}; an item of 32 bytes, time 0 to 1, host {1, 64} -> 64; without host -> 96
 std::vector<int64_t> place(const std::vector<Item>& items, const std::vector<Window>& windows, int64_t alignment);
 

@@ -388,6 +388,18 @@ Result<void> add_vela_flags(const VelaFlags& flags, targets::TargetRequest& targ
   return merge(optimize, flags.optimize);
 }
 
+std::vector<VelaFlag> vela_flags() {
+  std::vector<VelaFlag> out;
+  for (const Row& row : kRows) {
+    VelaFlag& flag = out.emplace_back(
+        VelaFlag{.name = std::string(row.name), .takes_value = row.takes == Takes::kValue, .description = "As Vela's"});
+    if (row.does == Does::kShows) flag.description = "Print this information after the report";
+    if (row.does == Does::kNothing) flag.description = fmt::format("Makes no difference: {}", row.explanation);
+    if (row.does == Does::kRejected) flag.description = fmt::format("Not supported; {}", row.explanation);
+  }
+  return out;
+}
+
 Result<VelaFlags> read_vela_flags(std::span<const std::string> flags, const Log& log) {
   return Reader(flags, log).read();
 }

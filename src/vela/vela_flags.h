@@ -29,6 +29,15 @@ struct VelaFlags {
 // with the nearest name; flags that Carina does not support, with an alternative; values that are missing or wrong.
 Result<VelaFlags> read_vela_flags(std::span<const std::string> flags, const Log& log);
 
+// A flag of Vela's command line, with what it does here in a few words.
+struct VelaFlag {
+  std::string name;  // "--optimise"
+  bool takes_value = false;
+  std::string description;
+};
+// All flags of Vela 5.2, in the order of its help.
+std::vector<VelaFlag> vela_flags();
+
 // Merges the flags into a command's own options. Errors (usage): the two contradict each other.
 Result<void> add_vela_flags(const VelaFlags& flags, targets::TargetRequest& target, backends::Optimize& optimize);
 

@@ -80,5 +80,6 @@ extern const Command kRun;
 extern const Command kSweep;
 extern const Command kTargets;
 extern const Command kTosa;
+extern const Command kVela;
 
 }  // namespace carina::cli

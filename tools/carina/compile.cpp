@@ -14,6 +14,7 @@
 #include "base/io/output_file.h"
 #include "base/parallel/parallel.h"
 #include "command.h"
+#include "compile_command.h"
 #include "datasets/random_samples.h"
 #include "execute/bundle_program.h"
 #include "files/command_files.h"
@@ -31,16 +32,6 @@
 namespace carina::cli {
 namespace compile_command {
 namespace {
-
-struct Outputs {
-  std::string program;
-  execute::BundleRequest bundle;  // of a .bpte
-  std::string layers;             // empty: not requested
-  report::LayerRows rows = report::LayerRows::kFolded;
-  std::string summary;  // empty: not requested
-  std::string page;     // empty: not requested
-  bool profile = false;
-};
 
 // What the names of the program's file may end with; a name without an extension promises nothing.
 Result<void> check_extension(const Outputs& outputs) {
@@ -132,6 +123,8 @@ std::string text_of(const results::CompileReport& report, const results::Profile
   return console.json ? report::with_profile(text, profile) : text + report::to_text(profile);
 }
 
+}  // namespace
+
 // Output files are renamed to their final names after the report has been printed. So a run that fails, even while
 // printing, writes nothing.
 Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
@@ -176,6 +169,8 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
   if (compiled.dump) CARINA_CHECKED(compiled.dump->commit());
   return program.commit();
 }
+
+namespace {
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::CompileRequest request;

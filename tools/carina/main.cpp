@@ -145,10 +145,10 @@ int run(int argc, char** argv) {
   app.add_flag("--licenses", licenses, "Print the licenses of the third-party code in Carina");
   Console console;
   std::function<int()> action;
-  const std::array commands{&kCompile,  &kRun,           &kFirmware,       &kQemu,      &kExplain, &kAccuracy,
-                            &kCompare,  &kSweep,         &kTosa,           &kInterpret, &kInspect, &kDisasm,
-                            &kNpu,      &kTargets,       &kCalibrateBoard, &kOps,       &kAot,     &kArmRun,
-                            &kArmBuild, &kEvaluateModel, &kCompletion,     &kManual};
+  const std::array commands{&kCompile,  &kRun,           &kFirmware,       &kQemu,       &kExplain, &kAccuracy,
+                            &kCompare,  &kSweep,         &kTosa,           &kInterpret,  &kInspect, &kDisasm,
+                            &kNpu,      &kTargets,       &kCalibrateBoard, &kOps,        &kAot,     &kArmRun,
+                            &kArmBuild, &kEvaluateModel, &kVela,           &kCompletion, &kManual};
   for (const Command* command : commands) add_command(app, *command, console, action);
   std::vector<std::string> arguments = arguments_of(argc, argv);
   console.arguments = arguments;

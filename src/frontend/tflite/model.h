@@ -69,6 +69,13 @@ struct Options {
   bool half_pixel_centers = false;
   bool approximate = false;
   bool pot_scale_int16 = true;  // of ADD and SUB: int16 scales are powers of two
+  bool adj_x = false;           // of BATCH_MATMUL: the operand's last two axes are exchanged
+  bool adj_y = false;
+  bool time_major = false;    // of UNIDIRECTIONAL_SEQUENCE_LSTM: [time, batch, ...]
+  float cell_clip = 0;        // of UNIDIRECTIONAL_SEQUENCE_LSTM; 0: none
+  int32_t rank = 1;           // of SVDF
+  int32_t init_subgraph = 0;  // of CALL_ONCE
+  std::string variable;       // of VAR_HANDLE: container and name
 };
 
 constexpr int32_t kAbsent = -1;  // an operand that an operator does without
@@ -76,9 +83,10 @@ constexpr int32_t kAbsent = -1;  // an operand that an operator does without
 struct Operator {
   int32_t code = 0;  // BuiltinOperator of the schema
   int32_t version = 1;
-  std::string name;              // "CONV_2D"; of a custom operator the name that the file gives
-  std::vector<int32_t> inputs;   // indices of tensors, or kAbsent
-  std::vector<int32_t> outputs;  // indices of tensors
+  std::string name;                         // "CONV_2D"; of a custom operator the name that the file gives
+  std::vector<int32_t> inputs;              // indices of tensors, or kAbsent
+  std::vector<int32_t> outputs;             // indices of tensors
+  std::vector<int32_t> intermediates = {};  // indices of tensors that only have a quantization
   Options options;
 };
 

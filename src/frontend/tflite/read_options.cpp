@@ -6,6 +6,10 @@ namespace carina::tflite {
 
 namespace {
 
+std::string text_or_empty(const flatbuffers::String* text) {
+  return text == nullptr ? std::string() : text->str();
+}
+
 // Each copies the fields that the tables of the schema have in common by name.
 template <typename Table>
 void read_table(const Table& from, Options& to) {
@@ -33,6 +37,14 @@ void read_table(const Table& from, Options& to) {
   if constexpr (requires { from.half_pixel_centers(); }) to.half_pixel_centers = from.half_pixel_centers();
   if constexpr (requires { from.approximate(); }) to.approximate = from.approximate();
   if constexpr (requires { from.pot_scale_int16(); }) to.pot_scale_int16 = from.pot_scale_int16();
+  if constexpr (requires { from.adj_x(); }) to.adj_x = from.adj_x();
+  if constexpr (requires { from.adj_y(); }) to.adj_y = from.adj_y();
+  if constexpr (requires { from.time_major(); }) to.time_major = from.time_major();
+  if constexpr (requires { from.cell_clip(); }) to.cell_clip = from.cell_clip();
+  if constexpr (requires { from.rank(); }) to.rank = from.rank();
+  if constexpr (requires { from.init_subgraph_index(); }) to.init_subgraph = from.init_subgraph_index();
+  if constexpr (requires { from.shared_name(); })
+    to.variable = text_or_empty(from.container()) + "/" + text_or_empty(from.shared_name());
 }
 
 template <typename Table>
@@ -54,7 +66,8 @@ Options read_options(const fb::Operator& from) {
                   fb::SoftmaxOptions, fb::ConcatenationOptions, fb::AddOptions, fb::ResizeBilinearOptions,
                   fb::MulOptions, fb::SubOptions, fb::StridedSliceOptions, fb::TransposeConvOptions, fb::PackOptions,
                   fb::UnpackOptions, fb::ResizeNearestNeighborOptions, fb::LeakyReluOptions, fb::MirrorPadOptions,
-                  fb::GeluOptions, fb::GatherOptions, fb::DivOptions>(from);
+                  fb::GeluOptions, fb::GatherOptions, fb::DivOptions, fb::BatchMatMulOptions, fb::CallOnceOptions,
+                  fb::SVDFOptions, fb::UnidirectionalSequenceLSTMOptions, fb::VarHandleOptions>(from);
 }
 
 }  // namespace carina::tflite

@@ -235,6 +235,7 @@ Result<Operator> FileReader::read_operator(const fb::Operator& from, size_t tens
   const std::string named = fmt::format("{} {}", part, out.name);
   CARINA_TRY(out.inputs, read_indices(from.inputs(), tensors, kAbsent, named));
   CARINA_TRY(out.outputs, read_indices(from.outputs(), tensors, 0, named));
+  CARINA_TRY(out.intermediates, read_indices(from.intermediates(), tensors, 0, named));
   out.options = read_options(from);
   return out;
 }

@@ -135,3 +135,32 @@ def test_damaged_payload_is_an_error_without_crash(damage, run_carina, tmp_path)
     (tmp_path / "bad.tflite").write_bytes(content)
     for command in ("run", "inspect", "disasm"):
         assert run_carina([command, tmp_path / "bad.tflite"], expect=None).code in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "address", "message"),
+    [
+        ("input", 1 << 20, "outside of scratch"),
+        ("between", (1 << 31) - 16, "behind the end of the arena"),
+    ],
+)
+def test_plan_beyond_arena_is_rejected(tensor, address, message, run_carina, tmp_path):
+    (tmp_path / "m.tflite").write_bytes(chain())
+    run_carina(["compile", tmp_path / "m.tflite", "--target", "ethos-u55-128", "-o", tmp_path / "npu.tflite"])
+    content = bytearray((tmp_path / "npu.tflite").read_bytes())
+    model, graph = graph_of(tmp_path / "npu.tflite")
+    (plan,) = [m for m in model.metadata if m.name == b"OfflineMemoryAllocation"]
+    words = bytes(model.buffers[plan.buffer].data)
+    index = graph.inputs[0] if tensor == "input" else graph.inputs[1]  # the second one is an operand of GATHER only
+    at = content.index(words) + 4 * (3 + index)
+    content[at : at + 4] = np.int32(address).tobytes()
+    (tmp_path / "bad.tflite").write_bytes(content)
+    assert message in run_carina(["run", tmp_path / "bad.tflite"], expect=1).stderr
+
+
+def test_explain_shows_parts_of_a_file_with_operators_on_the_cpu(run_carina, tmp_path):
+    (tmp_path / "m.tflite").write_bytes(chain())
+    done = run_carina(["explain", tmp_path / "m.tflite", "--target", "ethos-u55-128", "--json"])
+    places = {row["name"]: row["runs_on"] for row in done.json["nodes"]}
+    assert places == {"r": "npu", "g": "cpu", "t": "npu", "y": "npu"}
+    assert "only a .tflite can be made of it" in done.stderr

@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 import pytest
-from tflite_models import litert
+from tflite_models import Model, litert
 from tflite_operators import INT8, INT16, make
 from tier_plugin import sampled
 
@@ -63,3 +63,29 @@ def test_npu_has_bits_of_reference_kernels(operator, dtype, run_carina, tmp_path
             run_carina(["compile", model, "--target", target, "-o", tmp_path / "m.pte"])
             run_carina(["run", tmp_path / "m.pte", *files(tmp_path, inputs), "-o", tmp_path / "out"])
             check(outputs(tmp_path / "out", len(expected)), expected, f"seed {seed}, {target}")
+
+
+def every_pair(op, scales, zero_points):
+    """An ADD or SUB of all 65,536 pairs of int8 values."""
+    m = Model()
+    a, b = np.meshgrid(np.arange(-128, 128, dtype=np.int8), np.arange(-128, 128, dtype=np.int8))
+    shape = (1, 16, 256, 16)
+    x, y = (m.input(name, shape, np.int8, s, z) for name, s, z in zip("xy", scales, zero_points, strict=False))
+    m.op(op, [x, y], [m.output("z", shape, np.int8, scales[2], zero_points[2])], f"{op.title()}Options", version=2)
+    return m.bytes(), [a.reshape(shape), b.reshape(shape)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("op", ["ADD", "SUB"])
+@pytest.mark.parametrize(
+    "scales", [(0.05, 0.021, 0.06), (0.0123, 0.0871, 0.09), (0.3, 0.004, 0.27)], ids=lambda s: str(s[1])
+)
+def test_sum_of_operands_with_different_scales_is_one_operation(op, scales, target, run_carina, tmp_path):
+    content, inputs = every_pair(op, scales, (5, -17, 3))
+    model = tmp_path / "model.tflite"
+    model.write_bytes(content)
+    report = run_carina(["compile", model, "--target", target, "-o", tmp_path / "model.pte", "--json"]).json
+    (delegate,) = report["delegates"]
+    assert delegate["npu_operations"] == 1
+    run_carina(["run", tmp_path / "model.pte", *files(tmp_path, inputs), "-o", tmp_path / "out"])
+    check(outputs(tmp_path / "out", 1), litert(content, inputs), target)

@@ -544,15 +544,43 @@ def reduce_min(case):
     reduce_extreme(case, "REDUCE_MIN")
 
 
+def log(case):
+    smallest = RANGE[case.dtype][0]
+    x, _ = case.input((1, 4, 5, 6), zero=smallest)
+    case.model.op("LOG", [x], [case.output(case.inputs[0].shape, 0.05)], version=2)
+
+
+def exp_16(case):
+    """Results that fit: exp of at most 3.3."""
+    x, _ = case.input((1, 3, 40, 5), scale=1e-4)
+    case.model.op("EXP", [x], [case.output(case.inputs[0].shape, case.scale(0.0005, 0.002), 0)], version=2)
+
+
+def batch_matmul(case):
+    batches, rows, depth, columns = case.size(1, 3), case.size(1, 9), case.size(1, 20), case.size(1, 9)
+    adj_x, adj_y = bool(case.random.integers(2)), bool(case.random.integers(2))
+    x, sx = case.input((batches, depth, rows) if adj_x else (batches, rows, depth), "x")
+    y, sy = case.input((batches, columns, depth) if adj_y else (batches, depth, columns), "y")
+    z = case.output((batches, rows, columns), scale=sx * sy * case.size(20, 400), name="z")
+    case.model.op("BATCH_MATMUL", [x, y], [z], "BatchMatMulOptions", version=2, adjX=adj_x, adjY=adj_y)
+
+
+def quantize_wide(case):
+    """int16 with a zero point to int32, as behind a SOFTMAX with int16 results."""
+    x, _ = case.input((2, 9), scale=1 / 65536, zero=-32768)
+    y = case.output((2, 9), scale=case.scale(0.2, 4) / 65536, zero=0, dtype=np.int32)
+    case.model.op("QUANTIZE", [x], [y])
+
+
 INT8 = [
     conv_2d, depthwise_conv_2d, fully_connected, transpose_conv, add, sub, mul, maximum, minimum, prelu,
     average_pool_2d, max_pool_2d, mean, arg_max, relu, relu6, relu_n1_to_1, logistic, tanh, hard_swish, elu, gelu,
     leaky_relu, quantize, softmax, reshape, squeeze, expand_dims, transpose, slice_, strided_slice, pad, concatenation,
     split, split_v, pack, unpack, resize_nearest_neighbor, resize_bilinear, abs_, exp, neg, relu_0_to_1,
     squared_difference, equal, not_equal, greater, greater_equal, less, less_equal, reverse_v2, tile, mirror_pad,
-    gather, reduce_max, reduce_min,
+    gather, reduce_max, reduce_min, log, batch_matmul,
 ]  # fmt: skip
-INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax]  # fmt: skip
+INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, exp_16, quantize_wide]  # fmt: skip
 
 
 def make(function, seed, dtype=np.int8):

@@ -11,6 +11,12 @@ TEST(Placement, item_lies_in_place_of_its_host) {
             (std::vector<int64_t>{64}));
 }
 
+TEST(Placement, place_of_host_that_is_not_aligned_is_not_taken) {
+  EXPECT_EQ(place({{.bytes = 32, .first = 0, .last = 1, .hosts = {{.time = 1, .address = 40}}}},
+                  {{.time = 1, .bytes = 96}}, 16),
+            (std::vector<int64_t>{96}));
+}
+
 TEST(Placement, item_without_host_avoids_window) {
   EXPECT_EQ(place({{.bytes = 32, .first = 0, .last = 1}}, {{.time = 1, .bytes = 90}}, 16), (std::vector<int64_t>{96}));
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "frontend/tflite/to_tosa/ops_internal.h"
 
@@ -35,30 +37,35 @@ Result<void> check_operands(const Call& call, std::span<const DType> types) {
   return check_shapes(call);
 }
 
-// x * 2^left * multiplier for every x of an 8-bit operand by one RESCALE that rounds once, if that gives the same. The
-// first of two roundings loses 2^-31 of the product, so this is nearly always so.
-bool rounds_alike(const Multiplier& multiplier, int left) {
+// Whether LiteRT's two roundings of x * 2^left * multiplier equal one rounding for every x up to the limit. They do if
+// the exponent is 0, because the second one shifts by nothing then.
+bool rounds_alike(const Multiplier& multiplier, int left, int32_t limit) {
   const int shift = 31 - multiplier.exponent - left;
   if (shift < 10 || shift > 62) return false;
-  for (int32_t x = -255; x <= 255; ++x) {
-    const int64_t once = (int64_t{x} * multiplier.multiplier + (int64_t{1} << (shift - 1))) >> shift;
-    if (once != multiply(x * (1 << left), multiplier)) return false;
+  for (int32_t x = -limit; x <= limit; ++x) {
+    if (scaled_once(x, left, multiplier) != multiply(x * (1 << left), multiplier)) return false;
   }
   return true;
+}
+
+// (x - zero_point) * 2^left * multiplier in int32, rounded once.
+ValueId operand_scaled_once(Call& call, size_t i, int left, const Multiplier& multiplier) {
+  return call.rescale(call.value(i),
+                      {.multipliers = {{.multiplier = multiplier.multiplier, .exponent = multiplier.exponent + left}},
+                       .input_zp = Call::zero_point(call.in(i)),
+                       .to = DType::kInt32,
+                       .rounding = ir::kSingleRound});
 }
 
 // (x - zero_point) * 2^left * multiplier in int32, |x - zero_point| < 2^16.
 ValueId scaled_operand(Call& call, size_t i, int left, const Multiplier& multiplier) {
   const int64_t zero = Call::zero_point(call.in(i));
   const ValueId input = call.value(i);
-  if (call.out.dtype(input) == DType::kInt8 && rounds_alike(multiplier, left))
-    return call.rescale(input,
-                        {.multipliers = {{.multiplier = multiplier.multiplier, .exponent = multiplier.exponent + left}},
-                         .input_zp = zero,
-                         .to = DType::kInt32,
-                         .rounding = ir::kSingleRound});
+  const bool is_8 = call.out.dtype(input) == DType::kInt8;
+  if ((is_8 || zero == 0) && rounds_alike(multiplier, left, is_8 ? 255 : 1 << 15))
+    return operand_scaled_once(call, i, left, multiplier);
   ValueId wide;
-  if (call.out.dtype(input) == DType::kInt8) {
+  if (is_8) {
     wide = call.rescale(
         input, {.multipliers = {{.multiplier = 1 << 30, .exponent = left + 1}}, .input_zp = zero, .to = DType::kInt32});
   } else {
@@ -66,6 +73,66 @@ ValueId scaled_operand(Call& call, size_t i, int left, const Multiplier& multipl
                            call.out.splat(DType::kInt32, std::ldexp(1.0, left), 1));
   }
   return call.rescale(wide, {.multipliers = {multiplier}, .to = DType::kInt32});
+}
+
+// The parameters of an 8-bit ADD or SUB: each operand's multiplier (of x * 2^left), and that of the sum.
+struct Sum8 {
+  std::array<Multiplier, 2> operands;
+  Multiplier of_sum;
+  int left = 0;
+  std::array<int64_t, 2> zero_points;
+  int64_t result_zero_point = 0;
+  bool subtracts = false;
+};
+
+constexpr int kValues8 = 256;
+using Scaled8 = std::array<int32_t, kValues8>;  // an operand's scaled values, from that of -128
+
+enum class Rounds : uint8_t { kOnce, kTwice };
+
+Scaled8 scaled_values(const Sum8& sum, size_t i, const Multiplier& multiplier, Rounds rounds) {
+  Scaled8 out;
+  for (int v = 0; v < kValues8; ++v) {
+    const auto x = static_cast<int32_t>(v - 128 - sum.zero_points[i]);
+    out[static_cast<size_t>(v)] = rounds == Rounds::kOnce ? static_cast<int32_t>(scaled_once(x, sum.left, multiplier))
+                                                          : multiply(x * (1 << sum.left), multiplier);
+  }
+  return out;
+}
+
+// Whether all results of the operator stay the same with other scaled values of operand `i`.
+bool sums_alike(const Sum8& sum, size_t i, const Scaled8& expected, const Scaled8& other) {
+  const Scaled8 second = scaled_values(sum, 1 - i, sum.operands[1 - i], Rounds::kTwice);
+  const auto result = [&](int32_t x, int32_t y) {
+    const int32_t total = sum.subtracts ? (i == 0 ? x - y : y - x) : x + y;
+    return std::clamp<int64_t>(multiply(total, sum.of_sum) + sum.result_zero_point, -128, 127);
+  };
+  for (size_t v = 0; v < expected.size(); ++v) {
+    if (expected[v] == other[v]) continue;
+    for (const int32_t y : second) {
+      if (result(expected[v], y) != result(other[v], y)) return false;
+    }
+  }
+  return true;
+}
+
+// A multiplier with which one rounding of operand `i` gives the results of LiteRT's two roundings, for every pair of
+// operands. The two differ in the last of some 27 bits, of which the result keeps 8, so that mostly the same multiplier
+// will do, or one close to it. The operand with the larger scale has the multiplier 1/2, whose two roundings are one.
+std::optional<Multiplier> multiplier_for_one_rounding(const Sum8& sum, size_t i) {
+  constexpr int32_t kFarthest = 16;
+  const Scaled8 expected = scaled_values(sum, i, sum.operands[i], Rounds::kTwice);
+  for (int32_t distance = 0; distance <= kFarthest; ++distance) {
+    for (const int32_t step : {distance, -distance}) {
+      Multiplier candidate = sum.operands[i];
+      const int shift = 31 - candidate.exponent - sum.left;
+      if (shift < 10 || shift > 62 || candidate.multiplier > std::numeric_limits<int32_t>::max() - distance)
+        return std::nullopt;
+      candidate.multiplier += step;
+      if (sums_alike(sum, i, expected, scaled_values(sum, i, candidate, Rounds::kOnce))) return candidate;
+    }
+  }
+  return std::nullopt;
 }
 
 constexpr std::array kInt32{DType::kInt32};
@@ -100,7 +167,17 @@ Result<void> added(Call& call, TosaOp op) {
   const Multiplier of_a = multiplier_of(a / twice), of_b = multiplier_of(b / twice);
   const Multiplier of_sum = multiplier_of(twice / static_cast<double>(static_cast<float>(1 << left) * result));
   if (of_sum.exponent > 0) return call.reject("the result's scale is too small for the operands'");
-  const ValueId x = scaled_operand(call, 0, left, of_a), y = scaled_operand(call, 1, left, of_b);
+  const Sum8 sum{.operands = {of_a, of_b},
+                 .of_sum = of_sum,
+                 .left = left,
+                 .zero_points = {Call::zero_point(call.in(0)), Call::zero_point(call.in(1))},
+                 .result_zero_point = Call::zero_point(call.result()),
+                 .subtracts = op == TosaOp::SUB};
+  const auto operand = [&](size_t i) {
+    const auto once = is_16 ? std::nullopt : multiplier_for_one_rounding(sum, i);
+    return once ? operand_scaled_once(call, i, left, *once) : scaled_operand(call, i, left, sum.operands[i]);
+  };
+  const ValueId x = operand(0), y = operand(1);
   const ValueId total = call.out.binary(op, x, y);
   const ValueId scaled = call.rescale(
       total,

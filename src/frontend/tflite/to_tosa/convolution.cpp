@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 
 #include "frontend/tflite/to_tosa/ops_internal.h"
@@ -102,28 +103,38 @@ std::vector<Multiplier> multipliers_of(const Call& call, const Operands& at) {
   return out;
 }
 
-// The largest magnitude of a sum of products: that of the weights of one channel times that of the input.
-int64_t largest_sum(const Call& call, const Operands& at, const std::vector<int64_t>& weights,
-                    const std::vector<int64_t>& bias) {
+// The largest magnitudes of the sums of products: those of the weights of a channel times that of the input.
+std::vector<int64_t> largest_sums(const Call& call, const Operands& at, const std::vector<int64_t>& weights,
+                                  const std::vector<int64_t>& bias) {
   const Shape shape = call.in(at.weights).shape;
   const auto channels = static_cast<size_t>(shape[at.channel_axis]);
   const ChannelOf channel_of(shape, at.channel_axis);
   std::vector<int64_t> sums(channels);
   for (size_t i = 0; i < weights.size(); ++i) sums[channel_of(i)] += std::abs(weights[i]) << 15;
   for (size_t c = 0; c < channels; ++c) sums[c] += std::abs(bias[c]);
-  return *std::ranges::max_element(sums);
+  return sums;
 }
 
-// int48 sums as int32. They fit, or those that do not are beyond the result's range as well: a scale of 2^-15 and more
-// takes 2^31 there.
-Result<ValueId> narrow_sum(Call& call, const Operands& at, ValueId sum, const std::vector<int64_t>& bias) {
+// int48 sums as int32, each times 2^shifts[c], where `multipliers` are those of the shifted sums. They fit, or those
+// that do not are beyond the result's range as well: a scale of 2^-15 and more takes 2^31 there.
+Result<ValueId> narrow_sum(Call& call, const Operands& at, ValueId sum, const std::vector<int64_t>& bias,
+                           const std::vector<Multiplier>& multipliers, const std::vector<int>& shifts) {
   CARINA_TRY(const std::vector<int64_t> weights, call.constant(at.weights, "the weights"));
-  const std::vector<Multiplier> multipliers = multipliers_of(call, at);
   const bool saturates = std::ranges::all_of(
       multipliers, [](const Multiplier& m) { return m.multiplier != 0 && m.exponent >= -14 && m.exponent <= -1; });
-  if (!saturates && largest_sum(call, at, weights, bias) >= int64_t{1} << 30)
-    return call.reject("sums of more than 30 bits", {}, {}, "a channel has too many weights for int16 activations");
-  return call.rescale(sum, {.multipliers = {{.multiplier = 0x40000000, .exponent = 1}}, .to = DType::kInt32});
+  const std::vector<int64_t> sums = largest_sums(call, at, weights, bias);
+  std::vector<Multiplier> narrowing;
+  for (size_t c = 0; c < sums.size(); ++c) {
+    const int shift = shifts.empty() ? 0 : shifts[c];
+    if (!saturates && sums[c] >= int64_t{1} << (30 - shift))
+      return call.reject("sums of more than 30 bits", {}, {}, "a channel has too many weights for int16 activations");
+    if (c == 0 || !shifts.empty()) narrowing.push_back({.multiplier = 0x40000000, .exponent = 1 + shift});
+  }
+  return call.rescale(sum, {.multipliers = narrowing, .to = DType::kInt32});
+}
+
+Result<ValueId> narrow_sum(Call& call, const Operands& at, ValueId sum, const std::vector<int64_t>& bias) {
+  return narrow_sum(call, at, sum, bias, multipliers_of(call, at), {});
 }
 
 // LiteRT reads an int32 bias of int16 activations wrongly. TensorFlow Lite Micro sums in 32 bits then.
@@ -131,8 +142,7 @@ bool has_narrow_bias(const Call& call, const Operands& at) {
   return call.in(at.input).dtype == DType::kInt16 && call.has(at.bias) && call.in(at.bias).dtype == DType::kInt32;
 }
 
-Result<ValueId> finish(Call& call, const Operands& at, ValueId sum, int64_t rounding) {
-  const std::vector<Multiplier> multipliers = multipliers_of(call, at);
+Result<ValueId> finish(Call& call, ValueId sum, const std::vector<Multiplier>& multipliers, int64_t rounding) {
   for (const Multiplier& m : multipliers) {
     if (m.exponent > (call.out.dtype(sum) == DType::kInt48 ? 7 : 29))
       return call.reject("the ratio of the scales is too large", {}, fmt::format("2^{}", m.exponent));
@@ -142,6 +152,35 @@ Result<ValueId> finish(Call& call, const Operands& at, ValueId sum, int64_t roun
                                             .to = Call::type_of(call.result()),
                                             .rounding = rounding});
   return call.activated(scaled);
+}
+
+Result<ValueId> finish(Call& call, const Operands& at, ValueId sum, int64_t rounding) {
+  return finish(call, sum, multipliers_of(call, at), rounding);
+}
+
+// int16 sums with all bits of the multipliers: int32 first. An NPU scales 32-bit values of different channels in one
+// operation only if their shifts are equal, so the smaller shifts are made up for in the narrow sums, where these have
+// room.
+//   Example: multipliers m0 * 2^-3 and m1 * 2^-5 become m0 * 2^-5 of the sum * 4, and m1 * 2^-5.
+Result<ValueId> finish_wide(Call& call, const Operands& at, ValueId sum, const std::vector<int64_t>& bias) {
+  constexpr int kMaxShift = 12;  // of an int48 RESCALE
+  std::vector<Multiplier> multipliers = multipliers_of(call, at);
+  int lowest = std::numeric_limits<int>::max();
+  for (const Multiplier& m : multipliers) {
+    if (m.multiplier != 0) lowest = std::min(lowest, m.exponent);
+  }
+  std::vector<int> shifts;
+  for (Multiplier& m : multipliers) {
+    shifts.push_back(m.multiplier == 0 ? 0 : m.exponent - lowest);
+    m.exponent = m.multiplier == 0 ? m.exponent : lowest;
+  }
+  const int widest = *std::ranges::max_element(shifts);
+  if (widest > 0 && widest <= kMaxShift) {
+    if (const auto shifted = narrow_sum(call, at, sum, bias, multipliers, shifts))
+      return finish(call, *shifted, multipliers, ir::kSingleRound);
+  }
+  CARINA_TRY(const ValueId narrow, narrow_sum(call, at, sum, bias));
+  return finish(call, at, narrow, ir::kSingleRound);
 }
 
 struct Grid {
@@ -313,18 +352,16 @@ Result<void> fully_connected(Call& call) {
   const ValueId input = call.out.reshape(call.value(0), Shape{1, 1, rows, depth});
   const ValueId filters = call.out.reshape(call.value(1), Shape{channels, 1, 1, depth});
   const Grid grid{.rows = {.results = 1, .used = 1}, .columns = {.results = rows, .used = rows}};
-  ValueId total = emit_sum(call,
-                           {.op = TosaOp::CONV2D,
-                            .input = input,
-                            .weights = filters,
-                            .bias = bias,
-                            .input_zp = Call::zero_point(call.in(0)),
-                            .weights_zp = weights_zero_point(call.in(1))},
-                           grid, channels);
-  if (call.out.dtype(total) == DType::kInt48) {
-    CARINA_TRY(total, narrow_sum(call, at, total, bias));
-  }
-  CARINA_TRY(const ValueId result, finish(call, at, total, ir::kSingleRound));
+  const ValueId total = emit_sum(call,
+                                 {.op = TosaOp::CONV2D,
+                                  .input = input,
+                                  .weights = filters,
+                                  .bias = bias,
+                                  .input_zp = Call::zero_point(call.in(0)),
+                                  .weights_zp = weights_zero_point(call.in(1))},
+                                 grid, channels);
+  CARINA_TRY(const ValueId result, call.out.dtype(total) == DType::kInt48 ? finish_wide(call, at, total, bias)
+                                                                          : finish(call, at, total, ir::kSingleRound));
   return call.set(result);
 }
 

@@ -44,6 +44,11 @@ int32_t multiply(int32_t value, const Multiplier& by) {
   return rounding_divide(doubling_high_multiply(shifted, by.multiplier), right);
 }
 
+int64_t scaled_once(int32_t value, int left, const Multiplier& by) {
+  const int shift = 31 - by.exponent - left;
+  return (int64_t{value} * by.multiplier + (int64_t{1} << (shift - 1))) >> shift;
+}
+
 namespace {
 
 int32_t shift_left_saturating(int32_t value, int amount) {

@@ -29,6 +29,8 @@ int32_t doubling_high_multiply(int32_t a, int32_t b);
 int32_t rounding_divide(int32_t value, int exponent);
 // value * multiplier, rounded twice: at bit 31 and behind the shift to the right. A shift to the left comes first.
 int32_t multiply(int32_t value, const Multiplier& by);
+// value * 2^left * multiplier, rounded half up, once. `multiplier.exponent + left` is below 31.
+int64_t scaled_once(int32_t value, int left, const Multiplier& by);
 
 // exp(x) in Q0.31 for x <= 0 in Q5.26. Source: gemmlowp's exp_on_negative_values, a polynomial over [-1/4, 0) times
 // powers of e^(1/4).

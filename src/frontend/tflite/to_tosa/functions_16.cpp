@@ -1,17 +1,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "frontend/tflite/to_tosa/ops_internal.h"
 
-// LOGISTIC, TANH and SOFTMAX of int16.
+// LOGISTIC, TANH, SOFTMAX and EXP of int16.
 //
 // LOGISTIC and TANH interpolate in one table of sigmoid(k / 24), k in 0 .. 255, with the sign taken out: tanh(x) is
 // 2 sigmoid(2x) - 1. TOSA's own table of 513 entries has other steps. So the index and the rest are computed, and two
 // tables give the entry and the distance to the next one:
 //   v = x in units of 1 / (3 * 4096), |v| = index * 512 + rest, sum = entry * 512 + rest * distance
 // SOFTMAX looks up exp of the differences to the largest element and 1 / (1 + x) of the sum's fraction in TOSA's
-// tables.
+// tables. EXP is one of TOSA's tables.
 namespace carina::tflite {
 
 namespace {
@@ -141,7 +142,37 @@ std::vector<int64_t> entries_of(double (*function)(double), double low, double h
   return out;
 }
 
+// 513 entries of a function of int16 reals with int16 results, as LiteRT makes them, in float.
+std::vector<int64_t> entries_of(const Call& call, float (*function)(float)) {
+  constexpr int kCount = 512;
+  const float in = Call::scale(call.in(0)), result = Call::scale(call.result());
+  const float low = in * -32768.0F, high = in * 32767.0F, step = (high - low) / kCount;
+  const float inverse = 65536.0F / (result * 32767.0F - result * -32768.0F);
+  const auto stored = [](float value) { return static_cast<int64_t>(std::clamp(value, -32768.0F, 32767.0F)); };
+  std::vector<int64_t> out;
+  for (int i = 0; i < kCount; ++i) {
+    const float at = low + static_cast<float>(i) * step;
+    const float next = function(low + static_cast<float>(i + 1) * step) * inverse;
+    const float middle = std::round(function(at + step / 2) * inverse), here = std::round(function(at) * inverse);
+    const float error = std::round((next + here) / 2) - middle;
+    out.push_back(stored(here - std::round(error / 2)));
+  }
+  out.push_back(stored(std::round(function(high) * inverse)));
+  return out;
+}
+
 }  // namespace
+
+Result<void> function_16(Call& call, float (*function)(float)) {
+  CARINA_CHECKED(call.need_quantized(call.in(0), kInt16));
+  CARINA_CHECKED(call.need_quantized(call.result(), kInt16));
+  const std::vector<int64_t> entries = entries_of(call, function);
+  for (size_t i = 1; i < entries.size(); ++i) {
+    if (std::abs(entries[i] - entries[i - 1]) > 32767)
+      return call.reject("the function is too steep for a table with these scales");
+  }
+  return call.set(Writer(call, call.in(0).shape.rank()).looked_up(call.value(0), entries));
+}
 
 Result<void> logistic_16(Call& call) {
   return interpolated(call, {.rest_bits = 9, .last = 0x7fff * 2, .offset = 1 << 24, .drop_bits = 10});

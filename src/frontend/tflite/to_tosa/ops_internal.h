@@ -13,5 +13,6 @@ namespace carina::tflite {
 Result<void> logistic_16(Call& call);
 Result<void> hyperbolic_tangent_16(Call& call);
 Result<void> softmax_16(Call& call);
+Result<void> function_16(Call& call, float (*function)(float));
 
 }  // namespace carina::tflite

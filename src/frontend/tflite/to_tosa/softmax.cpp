@@ -38,25 +38,41 @@ Exponentials exponentials_of(double scale) {
   return out;
 }
 
+// Whether it matters that LiteRT's reciprocal of 1, 2^31 in Q0.31, saturates to 2^31 - 1. An exponential above a half
+// times that is one less. The sum is a power of two then, with at most 12 leading zeros, so that the product loses at
+// least 43 - bits - 12 bits afterwards, and mostly the one with them.
+bool saturation_matters(const Exponentials& values, int bits) {
+  const auto shifted = [](int64_t value, int by) { return (value + (int64_t{1} << (by - 1))) >> by; };
+  for (const int32_t e : values) {
+    if (e <= 1 << 30) continue;
+    for (int zeros = 1; zeros <= 12; ++zeros) {
+      const int by = 12 + 31 - bits - zeros;
+      if (shifted(e, by) != shifted(int64_t{e} - 1, by)) return true;
+    }
+  }
+  return false;
+}
+
 class Softmax {
  public:
   Softmax(Call& call, const Shape& shape) : call_(call), out_(call.out), axis_(shape.rank() - 1) {}
 
   // exp of the differences to the largest element.
   ValueId exponentials(ValueId input, const Exponentials& values);
-  // 1 / the sum of the exponentials, and its position: the number of leading zeros.
+  // 1 / the sum of the exponentials in Q0.(fraction bits), and its position: the number of leading zeros.
   struct Reciprocal {
     ValueId value;
     ValueId leading_zeros;
+    int fraction_bits = 31;
   };
-  Reciprocal reciprocal(ValueId exponentials);
+  Reciprocal reciprocal(ValueId exponentials, bool saturates);
   ValueId scaled(ValueId exponentials, const Reciprocal& by, int bits);
 
  private:
   ValueId number(int64_t value) { return out_.splat(DType::kInt32, static_cast<double>(value), axis_ + 1); }
   ValueId binary(TosaOp op, ValueId a, ValueId b) { return out_.binary(op, a, b); }
-  // a * b / 2^31, rounded half up.
-  ValueId multiply_high(ValueId a, ValueId b);
+  // a * b / 2^shift, rounded half up.
+  ValueId multiply_high(ValueId a, ValueId b, int shift = 31);
   ValueId shifted_right(ValueId value, ValueId by);
   // The sum of a table's entries at these differences, times 2^shift.
   ValueId looked_up(ValueId index, const Exponentials& values, const std::function<int32_t(int32_t)>& entry, int shift);
@@ -66,9 +82,9 @@ class Softmax {
   size_t axis_;
 };
 
-ValueId Softmax::multiply_high(ValueId a, ValueId b) {
+ValueId Softmax::multiply_high(ValueId a, ValueId b, int bits) {
   const auto shape = broadcast(out_.shape(a), out_.shape(b));
-  const ValueId shift = out_.integer(DType::kInt8, 31);
+  const ValueId shift = out_.integer(DType::kInt8, bits);
   return out_.emit(TosaOp::MUL, {a, b, shift}, {}, {.dtype = DType::kInt32, .shape = *shape, .suffix = "product"});
 }
 
@@ -114,7 +130,8 @@ ValueId Softmax::exponentials(ValueId input, const Exponentials& values) {
   return binary(TosaOp::ADD, high, binary(TosaOp::ADD, middle, low));
 }
 
-Softmax::Reciprocal Softmax::reciprocal(ValueId exponentials) {
+// The Newton steps give at most 2^30, and that only for a half of 2^30 and 2^30 + 1: all 2^30 halves were computed.
+Softmax::Reciprocal Softmax::reciprocal(ValueId exponentials, bool saturates) {
   constexpr int64_t kOne = int64_t{1} << 29, k48Over17 = 1515870810, kMinus32Over17 = -1010580540;  // Q2.29
   const ValueId sum = out_.reduce(TosaOp::REDUCE_SUM, shifted_right(exponentials, number(12)), axis_);
   const ValueId zeros = out_.unary(TosaOp::CLZ, sum);
@@ -126,6 +143,8 @@ Softmax::Reciprocal Softmax::reciprocal(ValueId exponentials) {
     const ValueId change = multiply_high(x, error);  // Q4.27
     x = binary(TosaOp::ADD, x, binary(TosaOp::MUL, change, number(4)));
   }
+  // Q2.29 of a number in [1, 2] is Q0.30 of its half.
+  if (!saturates) return {.value = x, .leading_zeros = zeros, .fraction_bits = 30};
   // Q2.29 of a number in [1, 2] is Q0.31 of its half, doubled and saturated: 2^30 and above become 2^31 - 1.
   const ValueId below = binary(TosaOp::MINIMUM, x, number((int64_t{1} << 30) - 1));
   const ValueId excess = binary(TosaOp::MINIMUM, binary(TosaOp::SUB, x, below), number(1));
@@ -135,7 +154,7 @@ Softmax::Reciprocal Softmax::reciprocal(ValueId exponentials) {
 
 ValueId Softmax::scaled(ValueId exponentials, const Reciprocal& by, int bits) {
   const ValueId exponent = binary(TosaOp::SUB, number(12 + 31 - bits), by.leading_zeros);
-  return shifted_right(multiply_high(exponentials, by.value), exponent);
+  return shifted_right(multiply_high(exponentials, by.value, by.fraction_bits), exponent);
 }
 
 }  // namespace
@@ -153,8 +172,11 @@ Result<void> softmax(Call& call) {
   if (!(scale > 0) || !std::isfinite(scale)) return call.reject("beta is not positive");
   const DType type = Call::type_of(call.result());
   Softmax made(call, shape);
-  const ValueId exponentials = made.exponentials(call.value(0), exponentials_of(scale));
-  const ValueId result = made.scaled(exponentials, made.reciprocal(exponentials), type == DType::kInt8 ? 8 : 16);
+  const Exponentials values = exponentials_of(scale);
+  const int bits = type == DType::kInt8 ? 8 : 16;
+  const ValueId exponentials = made.exponentials(call.value(0), values);
+  const ValueId result =
+      made.scaled(exponentials, made.reciprocal(exponentials, saturation_matters(values, bits)), bits);
   return call.set(call.narrowed(result, type, range_of(type).min));
 }
 

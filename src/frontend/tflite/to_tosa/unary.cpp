@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -120,7 +122,18 @@ Result<void> relu_0_to_1(Call& call) {
 }
 
 Result<void> exponential(Call& call) {
-  return float_table(call, [](float x) { return std::exp(x); });
+  CARINA_CHECKED(call.need(1));
+  const auto function = [](float x) { return std::exp(x); };
+  return call.in(0).dtype == DType::kInt16 ? function_16(call, function) : float_table(call, function);
+}
+
+// What LiteRT makes of the logarithm of a negative number depends on the processor.
+Result<void> logarithm(Call& call) {
+  CARINA_CHECKED(check_unary(call, kOf8));
+  if (Call::zero_point(call.in(0)) != -128)
+    return call.reject("the logarithm of a tensor with negative numbers", "the smallest zero point",
+                       fmt::to_string(Call::zero_point(call.in(0))));
+  return float_table(call, [](float x) { return std::log(x); });
 }
 
 // |x| with another scale.
@@ -238,13 +251,42 @@ Result<void> hard_swish(Call& call) {
 }
 
 // QUANTIZE of integers to integers: another scale and zero point.
+namespace {
+
+// int16 with a zero point, or to int32: RESCALE has zero points of int8 only.
+Result<void> requantized_wide(Call& call, const Multiplier& multiplier) {
+  const Tensor& from = call.in(0);
+  const size_t rank = from.shape.rank();
+  const auto number = [&](int64_t value) { return call.out.splat(DType::kInt32, static_cast<double>(value), rank); };
+  ValueId wide;
+  if (Call::type_of(from) == DType::kInt8) {
+    wide = call.widened(call.value(0), Call::zero_point(from));
+  } else {
+    wide = call.out.cast(call.value(0), DType::kInt32);
+    if (Call::zero_point(from) != 0) wide = call.out.binary(TosaOp::SUB, wide, number(Call::zero_point(from)));
+  }
+  const ValueId scaled = call.rescale(wide, {.multipliers = {multiplier}, .to = DType::kInt32});
+  if (call.result().dtype != DType::kInt32)
+    return call.set(call.narrowed(scaled, Call::type_of(call.result()), Call::zero_point(call.result())));
+  if (Call::zero_point(call.result()) == 0) return call.set(scaled);
+  return call.set(call.out.binary(TosaOp::ADD, scaled, number(Call::zero_point(call.result()))));
+}
+
+}  // namespace
+
 Result<void> requantized(Call& call) {
   CARINA_CHECKED(call.need(1));
-  CARINA_CHECKED(call.need_quantized(call.in(0), kOf8Or16));
-  CARINA_CHECKED(call.need_quantized(call.result(), kOf8Or16));
+  constexpr std::array kResultTypes{DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt32};
+  CARINA_CHECKED(call.need_quantized(call.in(0), kOf8Or16, Call::ZeroPoint::kAny));
+  CARINA_CHECKED(call.need_quantized(call.result(), kResultTypes, Call::ZeroPoint::kAny));
   const double factor = static_cast<double>(Call::scale(call.in(0))) / static_cast<double>(Call::scale(call.result()));
   const Multiplier multiplier = multiplier_of(factor);
   if (multiplier.exponent > 12) return call.reject("the ratio of the scales is too large");
+  const auto has_zero_point_16 = [](const Tensor& tensor) {
+    return tensor.dtype == DType::kInt16 && Call::zero_point(tensor) != 0;
+  };
+  if (call.result().dtype == DType::kInt32 || has_zero_point_16(call.in(0)) || has_zero_point_16(call.result()))
+    return requantized_wide(call, multiplier);
   return call.set(call.rescale(call.value(0), {.multipliers = {multiplier},
                                                .input_zp = Call::zero_point(call.in(0)),
                                                .output_zp = Call::zero_point(call.result()),

@@ -1,0 +1,47 @@
+"""`carina vela`: Vela's arguments, and the names and columns of Vela's files."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_tflite_files import chain
+
+VELA = Path(sys.executable).parent / "vela"
+FLAGS = {
+    "plain": ["--accelerator-config", "ethos-u55-128"],
+    "all": [
+        "--accelerator-config=ethos-u65-256", "--config", "Arm/vela.ini", "--system-config", "Ethos_U65_High_End",
+        "--memory-mode", "Dedicated_Sram_384KB", "--optimise", "Size", "--recursion-limit", "1000",
+        "--tensor-allocator", "HillClimb", "--verbose-performance",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_files_have_the_names_and_columns_of_vela(flags, run_carina, tmp_path):
+    (tmp_path / "net.v1.tflite").write_bytes(chain())
+    words = [tmp_path / "net.v1.tflite", *FLAGS[flags], "--output-dir"]
+    subprocess.run([VELA, *words, tmp_path / "theirs"], check=True, capture_output=True)
+    done = run_carina(["vela", *words, tmp_path / "ours"])
+    names = sorted(path.name for path in (tmp_path / "theirs").iterdir())
+    assert sorted(path.name for path in (tmp_path / "ours").iterdir()) == names
+    for name in names:
+        if "_summary_" in name:
+            ours, theirs = ((tmp_path / folder / name).read_text().splitlines()[0] for folder in ("ours", "theirs"))
+            assert ours == theirs
+    assert (tmp_path / "ours" / "net.v1_vela.tflite").read_bytes()[4:8] == b"TFL3"
+    if flags == "all":
+        assert "--tensor-allocator: makes no difference" in done.stderr
+
+
+def test_default_npu_and_folder_are_those_of_vela(run_carina, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("net.tflite").write_bytes(chain())
+    run_carina(["vela", "net.tflite"])
+    assert "ethos-u55-256" in run_carina(["inspect", Path("output") / "net_vela.tflite"]).stdout
+
+
+def test_unknown_flag_is_a_usage_error(run_carina, tmp_path):
+    (tmp_path / "net.tflite").write_bytes(chain())
+    assert "--optimize" in run_carina(["vela", tmp_path / "net.tflite", "--optimize", "Size"], expect=2).stderr
