@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "facts/npu_enums.h"
@@ -32,12 +31,6 @@ constexpr int pmu_counters(Product product) {
   return is_u85(product) ? 8 : 4;
 }
 
-constexpr std::optional<PmuEvent> pmu_event_of_name(std::string_view name, Product product) {
-  for (const PmuEventRow& row : kPmuEvents) {
-    if (row.name == name && contains(row.products, product)) return row.event;
-  }
-  return std::nullopt;
-}
 constexpr std::string_view name_of(PmuEvent event, Product product) {
   for (const PmuEventRow& row : kPmuEvents) {
     if (row.event == event && contains(row.products, product)) return row.name;

@@ -179,8 +179,6 @@ inline constexpr uint32_t kControlMask = 3;
 inline constexpr uint32_t kReservedMask = 0x3C00;  // bits 10..13, zero
 inline constexpr uint32_t kCmd0 = 0;
 inline constexpr uint32_t kCmd1 = 1;
-// CMD0 opcodes from here on set registers; smaller ones are operations. (In CMD1, only BRANCH is an operation.)
-inline constexpr uint32_t kFirstCmd0Register = 0x100;
 
 // The widest address and stride of each product, in bits.
 constexpr unsigned address_bits(Product product) {

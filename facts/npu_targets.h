@@ -83,15 +83,10 @@ inline constexpr int kSubkernelSize = 8;              // kernels are processed i
                                                       // taps
 inline constexpr int kBrickDepth = 16;                // NHCWB16
 inline constexpr int kBaseAlignmentBytes = 16;        // base pointers, brick bases, streams and tables
-inline constexpr int kWeightStreamAlignmentBytes = 16;
 inline constexpr int kMaxRegions = 8;
 // Bounds of the sum of |weight| per output channel below which no accumulator overflows. Vela guarantees the same.
 inline constexpr int64_t kMaxWeightSum8 = int64_t{127} * 65536;
-inline constexpr int64_t kMaxWeightSumU85Ifm16 = 2130706432;
-// U85 chaining: buffers, operations per chain, external inputs per chain.
-inline constexpr int kChainingBuffers = 6;
-inline constexpr int kMaxChainLength = 4;
-inline constexpr int kMaxChainExternalInputs = 3;
+inline constexpr int kChainingBuffers = 6;  // of U85
 
 // The regions of a stream in programs made by Vela and by Carina.
 enum class Region : uint8_t { kConstants = 0, kArena = 1, kFastScratch = 2, kInputs = 3, kOutputs = 4 };

@@ -35,11 +35,6 @@ inline int64_t apply_scale_16(int64_t value, int16_t multiplier, int shift) {
   return (value * multiplier + (int64_t{1} << (shift - 1))) >> shift;
 }
 
-// value / 2^shift, rounded half up; shift >= 0.
-inline int64_t rounding_shift_right(int64_t value, int shift) {
-  return shift == 0 ? value : (value + (int64_t{1} << (shift - 1))) >> shift;
-}
-
 // TOSA's reciprocal of a window size for AVG_POOL2D: 1 / n = multiplier * 2^-shift. n in [1, 2^31). Source: TOSA 1.0,
 // section 1.11.4, reciprocal_scale.
 inline ScaleFactor reciprocal_scale(uint32_t n) {

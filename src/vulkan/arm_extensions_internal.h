@@ -42,9 +42,6 @@ constexpr VkStructureType type_of(Structure structure) {
 inline constexpr uint32_t kDescriptorTypeTensor = 1000460000;
 inline constexpr uint32_t kPipelineBindPointDataGraph = 1000507000;
 inline constexpr VkQueueFlags kQueueDataGraph = 0x400;
-inline constexpr uint64_t kStageDataGraph = 0x40000000000;
-inline constexpr uint64_t kAccessDataGraphRead = 0x800000000000;
-inline constexpr uint64_t kAccessDataGraphWrite = 0x1000000000000;
 inline constexpr uint64_t kTensorUsageDataGraph = 0x20;
 inline constexpr uint32_t kTilingLinear = 1;
 

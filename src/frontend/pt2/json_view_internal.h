@@ -48,13 +48,6 @@ class JsonView {
   // A union is an object with exactly one key. Returns the key and its value.
   [[nodiscard]] std::pair<std::string_view, JsonView> alternative() const;
 
-  // Calls visit(key, view) for each member of an object.
-  template <typename Visit>
-  void each_member(Visit visit) const {
-    if (json_ == nullptr || !json_->is_object()) return complain("an object");
-    for (const auto& [key, value] : json_->items()) visit(std::string_view(key), JsonView(&value, errors_));
-  }
-
   // Records an error with `expected` as the expected value.
   void complain(std::string_view expected) const;
   [[nodiscard]] JsonErrors& errors() const { return *errors_; }

@@ -27,10 +27,6 @@ enum class ScaleForm : uint8_t {
   kBias32Scale31,  // U85 with 32-bit accumulators
   kBias48Scale15,  // U85 with 48-bit accumulators
 };
-constexpr ScaleForm scale_form(Product product, AccFormat acc_format) {
-  if (!is_u85(product)) return ScaleForm::kBias40Scale32;
-  return acc_format == AccFormat::I48 ? ScaleForm::kBias48Scale15 : ScaleForm::kBias32Scale31;
-}
 
 inline constexpr size_t kScaleEntryBytesInStream = 10;
 

@@ -22,7 +22,6 @@ class Window {
   [[nodiscard]] std::span<const T* const> pixels() const { return pixels_; }
   // The offset from a position's first tap to another tap.
   [[nodiscard]] int64_t tap_offset(int32_t ky, int32_t kx) const;
-  [[nodiscard]] int64_t row_elems() const { return row_elems_; }
 
  private:
   void load(const Patch& patch);

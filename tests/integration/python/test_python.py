@@ -491,6 +491,12 @@ def test_parts_of_the_library_make_the_command_line_s_delegate(package, calibrat
     np.testing.assert_array_equal(package.run(_native.package(cut, blobs), image)[0], program.run(image)[0])
     kept = _native.partition(model, flags.target, cpu_ops=["linear"])
     assert [decision.rule for decision in kept.decisions if decision.user_node == "linear"] != [""]
+    with pytest.raises(TypeError, match="unknown option 'cpu_op'"):
+        _native.partition(model, flags.target, cpu_op=["linear"])
+    with pytest.raises(TypeError, match="'dynamic_weights' does not take"):
+        _native.compile_delegate(cut.delegates[0], flags.target, dynamic_weights=[])
+    with pytest.raises(package.UsageError, match="speed, search, size"):
+        _native.compile_delegate(cut.delegates[0], flags.target, optimize="fast")
 
 
 def test_mypy_strict_accepts_the_package():

@@ -11,6 +11,7 @@ from conftest import ROOT
 
 DIGITS = ROOT / "models" / "digits"
 TARGET = "ethos-u55-128"
+COMPILE_DIGITS = ["compile", DIGITS / "digits.pt2", "-t", TARGET, "--calibrate", DIGITS / "calibration.npz"]
 
 
 class Photo(torch.nn.Module):
@@ -89,17 +90,7 @@ def test_float_inputs_that_fill_the_memory_are_named(run_carina, photo, tmp_path
 
 def test_the_planner_keeps_to_what_a_budget_leaves(run_carina, tmp_path):
     """With a budget below what -O2 takes, the arena shrinks by what is missing."""
-    model = [
-        "compile",
-        DIGITS / "digits.pt2",
-        "-t",
-        TARGET,
-        "--calibrate",
-        DIGITS / "calibration.npz",
-        "-o",
-        tmp_path / "x.pte",
-        "--json",
-    ]
+    model = [*COMPILE_DIGITS, "-o", tmp_path / "x.pte", "--json"]
     free, small = run_carina(model).json, run_carina([*model, "-Os"]).json
     assert small["sram_bytes"] < free["sram_bytes"]
     budget = (small["sram_bytes"] + free["sram_bytes"]) // 2
@@ -144,16 +135,7 @@ def test_the_fast_memory_is_large_enough_for_every_delegate(run_carina, tmp_path
 
 
 def test_the_flash_budget_is_of_the_file(run_carina, tmp_path):
-    args = [
-        "compile",
-        DIGITS / "digits.pt2",
-        "-t",
-        TARGET,
-        "--calibrate",
-        DIGITS / "calibration.npz",
-        "-o",
-        tmp_path / "x.pte",
-    ]
+    args = [*COMPILE_DIGITS, "-o", tmp_path / "x.pte"]
     size = run_carina([*args, "--json"]).json["program_bytes"]
     run_carina([*args, "--flash-budget", size])
     failed = run_carina([*args, "--flash-budget", size - 1], expect=1)
@@ -327,18 +309,7 @@ def test_memory_modes_that_an_npu_lacks_are_one_line(run_carina):
 
 
 def test_accuracy_by_class(run_carina, tmp_path):
-    run_carina(
-        [
-            "compile",
-            DIGITS / "digits.pt2",
-            "-t",
-            TARGET,
-            "--calibrate",
-            DIGITS / "calibration.npz",
-            "-o",
-            tmp_path / "x.pte",
-        ]
-    )
+    run_carina([*COMPILE_DIGITS, "-o", tmp_path / "x.pte"])
     args = ["accuracy", DIGITS / "digits.pt2", tmp_path / "x.pte", "--data", DIGITS / "test.npz"]
     report = run_carina([*args, "--json", "--report", tmp_path / "page.html"]).json
     labels = np.load(DIGITS / "test.npz")["y"]
@@ -418,18 +389,7 @@ def test_images_are_samples(run_carina, tmp_path):
 
 def test_firmware_takes_no_other_delegates(run_carina, tmp_path):
     """A program whose delegate is renamed is one of a backend that no image has."""
-    run_carina(
-        [
-            "compile",
-            DIGITS / "digits.pt2",
-            "-t",
-            TARGET,
-            "--calibrate",
-            DIGITS / "calibration.npz",
-            "-o",
-            tmp_path / "x.pte",
-        ]
-    )
+    run_carina([*COMPILE_DIGITS, "-o", tmp_path / "x.pte"])
     other = (tmp_path / "x.pte").read_bytes().replace(b"EthosUBackend", b"XnnpackBacken")
     (tmp_path / "other.pte").write_bytes(other)
     failed = run_carina(["firmware", tmp_path / "other.pte", "-o", tmp_path / "x.elf"], expect=1)
@@ -439,18 +399,7 @@ def test_firmware_takes_no_other_delegates(run_carina, tmp_path):
 
 
 def test_inspect_begins_with_what_a_program_takes(run_carina, tmp_path):
-    run_carina(
-        [
-            "compile",
-            DIGITS / "digits.pt2",
-            "-t",
-            TARGET,
-            "--calibrate",
-            DIGITS / "calibration.npz",
-            "-o",
-            tmp_path / "x.pte",
-        ]
-    )
+    run_carina([*COMPILE_DIGITS, "-o", tmp_path / "x.pte"])
     parts = run_carina(["inspect", tmp_path / "x.pte", "--json"]).json["parts"]
     kinds = [part["kind"] for part in parts]
     assert kinds[:3] == ["program", "input", "output"] and kinds.index("memory") < kinds.index("method")

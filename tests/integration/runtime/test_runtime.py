@@ -81,7 +81,6 @@ x4 = seeded(2, 3, 8, 9)
 positive = seeded(2, 4).abs() + 0.1
 unit = torch.tanh(seeded(3, 5)) * 0.99
 ints = integers(3, 4)
-longs = integers(3, 4, dtype=torch.int64)
 
 CASES = {
     "quantize": lambda: module(lambda x: quantized(x), seeded(4, 500) * 3),

@@ -12,7 +12,6 @@ from interpreter_cases import NAN, RANGE, fitted
 from random_tosa_ir import BITS, D, LARGEST, full_range, is_float
 
 MAKERS = {}
-NO_NAN = {"low": 0, "high": 0, "wild": False}
 
 
 class Impossible(Exception):
