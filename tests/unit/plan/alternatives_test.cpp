@@ -65,6 +65,19 @@ TEST(RepeatedWeights, stay_in_memory_if_there_is_no_limit) {
   EXPECT_LT(space_bytes(small, Space::kArena), 40 * 1024) << "-Os takes no memory for it";
 }
 
+// One layer whose weights are read again for each of its blocks.
+TEST(RepeatedWeights, stay_in_memory_for_blocks_of_one_layer) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 16, 16, 32});
+  b.graph.outputs = {b.conv(b.conv(x, 32, 9, 4, 40, 1), 32, 9, 4, 40, 2)};
+  const Target target = *find_target("ethos-u55-128", "", "");
+  const Family& family = **find_family(target);
+  const Schedule schedule = schedule_of(b.graph, target);
+  const Schedule limited = schedule_of(b.graph, target, {{.arena_budget_bytes = 34 * 1024}});
+  EXPECT_LT(cost_of(schedule, family, target), 0.9 * cost_of(limited, family, target));
+  EXPECT_GT(space_bytes(schedule, Space::kArena), 34 * 1024);
+}
+
 TEST(RepeatedWeights, more_memory_is_noted) {
   std::string notes;
   const Log log{.note = [&](const Diagnostic& note) { notes += note.what + "\n"; }};
