@@ -392,7 +392,10 @@ def test_a_state_may_have_16_bits_of_its_own(run_carina, run_steps, tmp_path):
     """The cell state has 16 bits, the hidden state 8. Quantized finer, the results are nearer to eager PyTorch's."""
     np.savez(tmp_path / "steps.npz", x=sequence().numpy())
     worst = {}
-    for bits, options in (("8", []), ("16", ["--quantize-at", "state:c=int16", "--quantize-at", "state:inner.h=int16"])):
+    for bits, options in (
+        ("8", []),
+        ("16", ["--quantize-at", "state:c=int16", "--quantize-at", "state:inner.h=int16"]),
+    ):
         folder = tmp_path / bits
         folder.mkdir()
         options = ["--calibrate", tmp_path / "steps.npz", "--quantize", "int8", *options]
@@ -404,7 +407,9 @@ def test_a_state_may_have_16_bits_of_its_own(run_carina, run_steps, tmp_path):
     assert worst["16"] <= worst["8"]
 
 
-@pytest.mark.parametrize("spec, says", [("state:d=int16", "did you mean c?"), ("state:c=float", "cannot be left float")])
+@pytest.mark.parametrize(
+    "spec, says", [("state:d=int16", "did you mean c?"), ("state:c=float", "cannot be left float")]
+)
 def test_wrong_parts_of_the_state_are_errors(spec, says, run_carina, tmp_path):
     torch.export.save(exported(made("Lstm")), tmp_path / "model.pt2")
     command = ["explain", tmp_path / "model.pt2", "-t", "ethos-u55-128", "--calibrate", "random", "--quantize-at", spec]
