@@ -103,9 +103,10 @@ struct Override {
     kModuleType,  // "Linear", or "torch.nn.modules.linear.Linear"
     kInputs,      // all graph inputs; `name` is empty
     kOutputs,     // all graph outputs; `name` is empty
+    kState,       // the state of this name, a buffer that the model changes: "ring"
   } of = Of::kNode;
   std::string name;
-  std::optional<NodeScheme> scheme;  // no value: the node stays float (not allowed for inputs and outputs)
+  std::optional<NodeScheme> scheme;  // no value: the node stays float (not allowed for inputs, outputs and state)
 };
 
 // How a model is quantized. A later override takes precedence. Values that share their parameters, as the operands and

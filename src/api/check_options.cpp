@@ -102,7 +102,7 @@ void check_options(const QuantizeOptions& options, Diagnostics& wrong) {
   check_enum(options.mode, QuantizeMode::kAlways, "mode", wrong);
   check_scheme(options.scheme.general, wrong);
   for (const quantize::Override& one : options.scheme.overrides) {
-    check_enum(one.of, quantize::Override::Of::kOutputs, "override", wrong);
+    check_enum(one.of, quantize::Override::Of::kState, "override", wrong);
     if (one.scheme) check_scheme(*one.scheme, wrong);
   }
 }

@@ -132,6 +132,7 @@ constexpr std::array kSelectors{
     Selector{"node", Override::Of::kNode},     Selector{"op", Override::Of::kOperator},
     Selector{"module", Override::Of::kModule}, Selector{"type", Override::Of::kModuleType},
     Selector{"inputs", Override::Of::kInputs}, Selector{"outputs", Override::Of::kOutputs},
+    Selector{"state", Override::Of::kState},
 };
 
 template <typename Rows, typename Member>
@@ -215,7 +216,10 @@ Result<Override> parse_override(string_view spec) {
   if (is_edge != name.empty())
     return unknown("selector of an override", selector, is_edge ? std::string(word) : std::string(word) + ":NAME", {});
   Override override{.of = row->of, .name = std::string(name), .scheme = {}};
-  CARINA_TRY(override.scheme, parse_scheme(spec.substr(equals + 1)));
+  const string_view scheme = spec.substr(equals + 1);
+  // A state has no weights: "state:ring=int16".
+  const bool is_plain_int16 = row->of == Override::Of::kState && scheme == "int16";
+  CARINA_TRY(override.scheme, parse_scheme(is_plain_int16 ? "int16x8" : scheme));
   return override;
 }
 

@@ -105,6 +105,9 @@ class Quantizer {
     };
     for (const ValueId input : graph_.inputs) assign(input, schemes_.inputs());
     for (const ValueId output : graph_.outputs) assign(output, schemes_.outputs());
+    for (size_t i = 0; i < graph_.states.size(); ++i) {
+      for (const ValueId end : {graph_.state_input(i), graph_.state_output(i)}) assign(end, schemes_.state(i));
+    }
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       for (const ValueId output : graph_.nodes[n].outputs) assign(output, scheme_of_node(n));
     }

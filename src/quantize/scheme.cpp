@@ -29,12 +29,16 @@ std::string name_of(const Override& override) {
       return "the inputs";
     case Override::Of::kOutputs:
       return "the outputs";
+    case Override::Of::kState:
+      return "the state " + override.name;
   }
   CARINA_UNREACHABLE("override", override.of);
 }
 
+// Whether it sets the scheme of values, not of nodes.
 bool is_of_edges(const Override& override) {
-  return override.of == Override::Of::kInputs || override.of == Override::Of::kOutputs;
+  return override.of == Override::Of::kInputs || override.of == Override::Of::kOutputs ||
+         override.of == Override::Of::kState;
 }
 
 bool names_node(const Override& override, const UserNode& node) {
@@ -51,6 +55,7 @@ bool names_node(const Override& override, const UserNode& node) {
                                  [&](const ir::UserModule& module) { return is_of_type(module, override.name); });
     case Override::Of::kInputs:
     case Override::Of::kOutputs:
+    case Override::Of::kState:
       return false;
   }
   CARINA_UNREACHABLE("override", override.of);
@@ -69,6 +74,11 @@ std::vector<std::string> names_in(const UserNode& node, Override::Of of) {
 // "did you mean conv1d?", and how to find all names.
 std::string hint_for(const Override& override, const ir::Graph& graph, std::span<const UserNode> user_nodes) {
   std::set<std::string> names;
+  if (override.of == Override::Of::kState) {
+    for (const ir::State& state : graph.states) names.insert(state.name);
+    if (names.empty()) return "the model keeps no state";
+    return with_nearest(override.name, {names.begin(), names.end()}, "`carina explain` says which state it keeps");
+  }
   for (const UserNode& node : user_nodes)
     std::ranges::move(names_in(node, override.of), std::inserter(names, names.end()));
   for (const ir::Node& node : graph.nodes)
@@ -165,6 +175,7 @@ Result<SchemeOf> SchemeOf::create(const ir::Graph& graph, const Scheme& scheme, 
   SchemeOf result;
   result.general_ = result.inputs_ = result.outputs_ = {.scheme = scheme.general, .rank = 0};
   result.nodes_.assign(graph.nodes.size(), result.general_);
+  result.states_.assign(graph.states.size(), result.general_);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (samples_coordinates(graph.nodes[n], user_nodes)) result.leave_float(n);
   }
@@ -174,6 +185,18 @@ Result<SchemeOf> SchemeOf::create(const ir::Graph& graph, const Scheme& scheme, 
     if (override.scheme) check(*override.scheme, name_of(override), errors);
     if (is_of_edges(override)) {
       check_edges(override, errors);
+      if (override.of == Override::Of::kState) {
+        const auto state = std::ranges::find(graph.states, override.name, &ir::State::name);
+        if (state == graph.states.end()) {
+          errors.push_back({.where = "quantization scheme",
+                            .what = "the model does not have " + name_of(override),
+                            .hint = hint_for(override, graph, user_nodes),
+                            .fault = Fault::kUsage});
+        } else {
+          result.states_[static_cast<size_t>(state - graph.states.begin())] = ranked;
+        }
+        continue;
+      }
       (override.of == Override::Of::kInputs ? result.inputs_ : result.outputs_) = ranked;
       continue;
     }

@@ -52,10 +52,12 @@ class SchemeOf {
   void leave_float(size_t index) { nodes_[index].scheme.reset(); }
   [[nodiscard]] const Ranked& inputs() const { return inputs_; }
   [[nodiscard]] const Ranked& outputs() const { return outputs_; }
+  [[nodiscard]] const Ranked& state(size_t index) const { return states_[index]; }
   [[nodiscard]] const NodeScheme& general() const { return *general_.scheme; }
 
  private:
   std::vector<Ranked> nodes_;
+  std::vector<Ranked> states_;
   Ranked inputs_;
   Ranked outputs_;
   Ranked general_;

@@ -388,6 +388,34 @@ def test_quantized_state_stays_integers_on_one_scale(quantized, run_steps, tmp_p
     assert np.abs(got - wanted.reshape(got.shape)).max() < 0.1
 
 
+def test_a_state_may_have_16_bits_of_its_own(run_carina, run_steps, tmp_path):
+    """The cell state has 16 bits, the hidden state 8. Quantized finer, the results are nearer to eager PyTorch's."""
+    np.savez(tmp_path / "steps.npz", x=sequence().numpy())
+    worst = {}
+    for bits, options in (
+        ("8", []),
+        ("16", ["--quantize-at", "state:c=int16", "--quantize-at", "state:inner.h=int16"]),
+    ):
+        folder = tmp_path / bits
+        folder.mkdir()
+        options = ["--calibrate", tmp_path / "steps.npz", "--quantize", "int8", *options]
+        program = carina_program("Lstm", "in_place", run_carina, folder, *options)
+        (got,) = run_steps(program, sequence(), "--state-out", folder / "after")
+        for name in ("c", "inner.h"):
+            assert np.load(folder / "after" / f"{name}.npy").dtype == f"int{bits}"
+        worst[bits] = np.abs(got - eager("Lstm")[0].reshape(got.shape)).max()
+    assert worst["16"] <= worst["8"]
+
+
+@pytest.mark.parametrize(
+    "spec, says", [("state:d=int16", "did you mean c?"), ("state:c=float", "cannot be left float")]
+)
+def test_wrong_parts_of_the_state_are_errors(spec, says, run_carina, tmp_path):
+    torch.export.save(exported(made("Lstm")), tmp_path / "model.pt2")
+    command = ["explain", tmp_path / "model.pt2", "-t", "ethos-u55-128", "--calibrate", "random", "--quantize-at", spec]
+    assert says in run_carina(command, expect=2).stderr
+
+
 def test_a_ring_does_not_move(quantized, run_carina, tmp_path):
     """The NPU reads the ring once, for the layer behind it. It copies no row, and neither does the program."""
     program = quantized("Cat", "ethos-u55-128")
