@@ -104,7 +104,7 @@ class QuantizeOptions(TypedDict, total=False):
     auto_front: Write the best schemes that --quantize auto found to this JSON file: cycles and SQNR, from the
         fastest to the most exact.
     quantize_at: Another scheme for a part of the model (may be repeated): node:NAME=SCHEME, op:, module:, type:
-        likewise, inputs=SCHEME, outputs=SCHEME; float: stays on the CPU.
+        likewise, inputs=SCHEME, outputs=SCHEME, state:NAME=int16; float: stays on the CPU.
     quantize_config: A JSON file with the scheme: {"scheme": "int8", "io": "uint8", "overrides": ["node:..."]}.
     io: The type of the program's quantized inputs and outputs: float, or raw integers: int8, uint8, int16.
     prune_weights: 2:4: before quantization, of the weights of each four input channels the two smallest become
