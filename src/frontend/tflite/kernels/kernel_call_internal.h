@@ -35,15 +35,28 @@ class KernelCall {
                  .got = std::move(got)});
   }
 
-  // Checks type, shape and that there is one scale, except of a bias, which needs none.
+  // Checks type, shape and data, and that there is one scale, except of a bias, which needs none.
   [[nodiscard]] Result<void> need(const std::string& where, const Tensor& tensor, DType dtype,
                                   const Shape& shape) const {
-    if (tensor.dtype == dtype && tensor.shape == shape &&
-        (dtype == DType::kInt32 || (tensor.quantization.scales.size() == 1 && scale(tensor) > 0)))
+    const bool is_quantized =
+        tensor.quantization.scales.size() == 1 && scale(tensor) > 0 &&
+        (dtype == DType::kInt8 ? zero_point(tensor) >= -128 && zero_point(tensor) <= 127 : zero_point(tensor) == 0);
+    const bool has_data = !tensor.is_sparse && (!tensor.is_constant || tensor.data.size() != 0);
+    if (tensor.dtype == dtype && tensor.shape == shape && has_data && (dtype == DType::kInt32 || is_quantized))
       return {};
     return reject(where, "a tensor of this type or shape, or without one scale, is not supported",
                   fmt::format("{} {}", name_of(dtype), to_string(shape)),
                   fmt::format("{}: {} {}", tensor.name, tensor.type_name, to_string(tensor.shape)));
+  }
+
+  // Checks that a tensor can be written.
+  [[nodiscard]] Result<void> need_memory(const std::string& where, const Tensor& tensor) const {
+    return tensor.is_constant ? reject(where, "a constant that is written", {}, tensor.name) : Result<void>();
+  }
+
+  // Checks a ratio of scales, whose multiplier shifts to the left by less than 16 bits.
+  [[nodiscard]] Result<void> need_ratio(const std::string& where, double ratio) const {
+    return ratio < 32768.0 ? Result<void>() : reject(where, "the ratio of the scales is too large", "below 32768");
   }
 
  private:

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -30,6 +31,17 @@ std::optional<int> exact_log2(float value) {
   return exponent - 1;
 }
 
+// The tensor with the quantization of the hidden state.
+const Tensor& hidden_of(const KernelCall& call) {
+  if (call.op().intermediates.size() <= kHidden) return call.out();
+  const Tensor& hidden = call.intermediate(kHidden);
+  const bool is_quantized = hidden.quantization.scales.size() == 1 && KernelCall::scale(hidden) > 0 &&
+                            std::abs(KernelCall::zero_point(hidden)) <= 128;
+  return is_quantized ? hidden : call.out();
+}
+
+constexpr double kUnitsOfGate = 4096;  // Q3.12
+
 struct Sizes {
   int64_t batches = 1;
   int64_t steps = 1;
@@ -57,9 +69,9 @@ struct Product {
   // Adds the product to the sums, which saturate.
   void add_to(std::span<int16_t> sums, std::span<const int8_t> x) const {
     for (size_t row = 0; row < sums.size(); ++row) {
-      int32_t total = bias.empty() ? 0 : bias[row];
+      int64_t total = bias.empty() ? 0 : bias[row];
       for (size_t i = 0; i < x.size(); ++i) total += weights[row * x.size() + i] * (x[i] - zero_point);
-      sums[row] = saturated_sum(sums[row], multiply(total, multiplier));
+      sums[row] = saturated_sum(sums[row], multiply(static_cast<int32_t>(total), multiplier));
     }
   }
 
@@ -82,8 +94,7 @@ class Lstm {
       of_input_[gate].bias = values_of<int32_t>(read(kGateBiases + gate));
       of_state_[gate] = product(call.in(kOutputState), kRecurrentWeights + gate);
     }
-    const Tensor& hidden = call.op().intermediates.size() > kHidden ? call.intermediate(kHidden) : call.out();
-    const Tensor& known = hidden.quantization.scales.empty() ? call.out() : hidden;
+    const Tensor& known = hidden_of(call);
     // In float, as LiteRT computes it.
     hidden_ = multiplier_of(static_cast<float>(std::ldexp(1.0, -15) / KernelCall::scale(known) * std::ldexp(1.0, -15)));
     hidden_zero_point_ = static_cast<int32_t>(KernelCall::zero_point(known));
@@ -169,6 +180,10 @@ Result<void> check_gates(const KernelCall& call, const std::string& where, const
     CARINA_CHECKED(call.need(where, call.in(kInputWeights + gate), DType::kInt8, Shape{sizes.cells, sizes.inputs}));
     CARINA_CHECKED(call.need(where, call.in(kRecurrentWeights + gate), DType::kInt8, Shape{sizes.cells, sizes.cells}));
     CARINA_CHECKED(call.need(where, call.in(kGateBiases + gate), DType::kInt32, Shape{sizes.cells}));
+    CARINA_CHECKED(call.need_ratio(
+        where, kUnitsOfGate * KernelCall::scale(call.in(0)) * KernelCall::scale(call.in(kInputWeights + gate))));
+    CARINA_CHECKED(call.need_ratio(where, kUnitsOfGate * KernelCall::scale(call.in(kOutputState)) *
+                                              KernelCall::scale(call.in(kRecurrentWeights + gate))));
   }
   return {};
 }
@@ -196,6 +211,9 @@ Result<void> check_lstm(const KernelCall& call, const std::string& where) {
   CARINA_CHECKED(call.need(where, call.out(), DType::kInt8, result));
   if (!call.in(kCellState).is_variable || !call.in(kOutputState).is_variable)
     return call.reject(where, "a state that is not a variable tensor");
+  for (const Tensor* tensor : {&call.in(kCellState), &call.in(kOutputState), &call.out()})
+    CARINA_CHECKED(call.need_memory(where, *tensor));
+  CARINA_CHECKED(call.need_ratio(where, std::ldexp(1.0, -30) / KernelCall::scale(hidden_of(call))));
   if (call.op().options.activation != Activation::kTanh) return call.reject(where, "another activation than TANH");
   const auto log2 = exact_log2(KernelCall::scale(call.in(kCellState)));
   if (!log2 || *log2 < -15 || *log2 > -9)

@@ -32,6 +32,13 @@ Result<void> check_svdf(const KernelCall& call, const std::string& where) {
   CARINA_CHECKED(call.need(where, call.in(kState), DType::kInt16, Shape{batches, filters * memory}));
   CARINA_CHECKED(call.need(where, call.out(), DType::kInt8, Shape{batches, filters / rank}));
   if (call.has(kBias)) CARINA_CHECKED(call.need(where, call.in(kBias), DType::kInt32, Shape{filters / rank}));
+  CARINA_CHECKED(call.need_memory(where, call.in(kState)));
+  CARINA_CHECKED(call.need_memory(where, call.out()));
+  const double state_scale = KernelCall::scale(call.in(kState));
+  CARINA_CHECKED(
+      call.need_ratio(where, KernelCall::scale(call.in(0)) * KernelCall::scale(call.in(kFeatures)) / state_scale));
+  CARINA_CHECKED(
+      call.need_ratio(where, state_scale * KernelCall::scale(call.in(kTime)) / KernelCall::scale(call.out())));
   if (!call.in(kState).is_variable) return call.reject(where, "a state that is not a variable tensor");
   return {};
 }
@@ -57,10 +64,11 @@ void run_svdf(const KernelCall& call, const TensorBytes& bytes) {
   std::ranges::copy(state.subspan(1), state.begin());
   for (size_t b = 0; b < batches; ++b) {
     for (size_t f = 0; f < filters; ++f) {
-      int32_t total = 0;
+      int64_t total = 0;
       for (size_t i = 0; i < inputs; ++i) total += features[f * inputs + i] * (x[b * inputs + i] - zero);
-      state[(b * filters + f) * memory + memory - 1] = static_cast<int16_t>(std::clamp<int32_t>(
-          multiply(total, of_feature), std::numeric_limits<int16_t>::min(), std::numeric_limits<int16_t>::max()));
+      state[(b * filters + f) * memory + memory - 1] = static_cast<int16_t>(
+          std::clamp<int32_t>(multiply(static_cast<int32_t>(total), of_feature), std::numeric_limits<int16_t>::min(),
+                              std::numeric_limits<int16_t>::max()));
     }
     for (size_t u = 0; u < units; ++u) {
       uint32_t total = bias.empty() ? 0 : static_cast<uint32_t>(bias[u]);
