@@ -52,13 +52,14 @@ FAST = ["main_job", "demo", "usage", "outputs", "vela_ini", "docs"]
 SANITIZED = ["main_job", "bad_input", "program_mutations", "outputs", "vela_ini", "run_inputs"]
 # Without the large networks, and with one network of each name.
 SANITIZED_CASES = "not resnet20 and not mobilenet and not shared-"
-# Unit tests under TSan: the thread pool, calibration, the interpreter's workers, the simulator.
+# Unit tests under TSan: the thread pool, the interpreter's workers, the simulator.
 THREADS = {
     "base_test": "Parallel*",
     "interpret_test": "Workers*:SameBits.*",
-    "quantize_test": "*",
     "simulate_test": "*",
 }
+# Calibration too in `make test-all`: a third of the build is for it alone.
+MORE_THREADS = {**THREADS, "quantize_test": "*"}
 
 passed, failed, not_run = [], [], Counter()
 of_other_tiers = 0  # integration tests marked `long`, outside of `make test-all`
@@ -240,9 +241,13 @@ def sanitized():
         )
 
 
-def threads():
-    if built(TSAN, *THREADS):
-        gtest("tsan", TSAN, THREADS, TSAN_OPTIONS="halt_on_error=1")
+def threads(programs=THREADS):
+    if built(TSAN, *programs):
+        gtest("tsan", TSAN, programs, TSAN_OPTIONS="halt_on_error=1")
+
+
+def threads_whole():
+    threads(MORE_THREADS)
 
 
 def uninitialized():
@@ -295,7 +300,7 @@ TIERS = {
     "check": {"build": build, "unit": unit},
     "sanitizers": SANITIZERS,
     "coverage": {**SETUP, "cases": cases, "covered": covered},
-    "all": {**TESTS, **SANITIZERS, "integration": integration_whole},
+    "all": {**TESTS, **SANITIZERS, "integration": integration_whole, "threads": threads_whole},
 }
 # Measured for a fresh clone on two idle cores: minutes, and disk space in GB.
 COSTS = {"test": (17, 3), "fast": (5, 1), "check": (4, 1), "sanitizers": (20, 4), "coverage": (35, 7), "all": (90, 9)}

@@ -628,7 +628,6 @@ MODULES = {
     "shared_weights": (SharedWeights(), [torch.randn(2, 8)]),
     "strided_weights": (StridedWeights(), [torch.randn(4, 10)]),
     "constants": (Constants(), [torch.randn(6)]),
-    "counter": (Counter(), [torch.randn(3)]),
     "in_place_chain": (Of(in_place_chain), [torch.randn(4, 4)]),
     "write_through_views": (Of(write_through_views), [torch.randn(4, 4)]),
     "write_through_a_view_of_all": (Of(write_through_a_view_of_all), [torch.randn(4, 4)]),
@@ -641,7 +640,6 @@ MODULES = {
 # Their exported graphs are not functional or have regions, so only the results are compared.
 NOT_FUNCTIONAL = {
     "conv_bn_relu",
-    "counter",
     "in_place_chain",
     "write_through_views",
     "write_through_a_view_of_all",
@@ -666,9 +664,18 @@ def test_imported_module_equals_the_graph_of_torch(name, dialect, tmp_path):
         program = program.run_decompositions()
     imported = Imported(save(program, tmp_path))
     check_constants(imported, program)
-    if dialect == "aten" and name != "counter" or name not in NOT_FUNCTIONAL:
+    if dialect == "aten" or name not in NOT_FUNCTIONAL:
         check_structure(imported, program)
     check_results(imported, module, tuple(args))
+
+
+@pytest.mark.parametrize("dialect", ["training", "aten"])
+def test_a_buffer_that_is_only_written_is_state(dialect, tmp_path):
+    """It is the last input and the last output."""
+    program = torch.export.export(Counter().eval(), (torch.ones(3),))
+    imported = Imported(save(program.run_decompositions() if dialect == "aten" else program, tmp_path))
+    doubled, calls = imported.evaluate([torch.ones(3), torch.tensor(4)])
+    assert torch.equal(doubled, torch.full((3,), 2.0)) and calls == 5
 
 
 def test_keyword_and_nested_inputs(tmp_path):

@@ -40,6 +40,7 @@ OTHERS = {
     *("executorch::extension::BufferDataLoader", "find_populated_event", "variable_region", "variable_offset"),
     *(f"EXECUTORCH_BUILD_{name}" for name in ("ARM_BAREMETAL", "CORTEX_M", "DEVTOOLS", "EXTENSION_RUNNER_UTIL")),
     *(f"EXECUTORCH_BUILD_{name}" for name in ("KERNELS_QUANTIZED", "PRESET_FILE", "VGF")),
+    *("export_llm", "static_quantize_kv_cache"),
     # PyTorch and its archives
     *("models/model.json", "path/model.py", "ToTensor", "TORCH_HOME", "HF_HOME"),
     # systems and tools

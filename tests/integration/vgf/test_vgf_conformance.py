@@ -88,6 +88,7 @@ def lavapipe_takes(case):
     return not any(type_.startswith(LAVAPIPE_LACKS) for type_ in facts["input_types"] + facts["output_types"])
 
 
+@pytest.mark.long
 def test_cases_of_the_arm_backend_on_vulkan(carina, vulkan):  # noqa: F811
     share = sampled("part", "whole")
     sample.capture_apart(share)
