@@ -60,7 +60,7 @@ def make_writes_functional(module: GraphModule, plan: Plan) -> None:
         if state is None:
             _read_current(module, node, owners, but=None)
         elif node in state.writes:
-            _read_current(module, node, owners, but=node.args[0])  # type: ignore[arg-type]
+            _read_current(module, node, owners, but=node.args[0])
             _write(module, node, state)
             replaced.append(node)
         elif state.version and node.op != "get_attr":
