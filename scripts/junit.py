@@ -68,7 +68,10 @@ def table(rows):
     return (
         "\n".join(
             lines
-            + [f"| {step} | `{(test.name or 'unfinished').replace('|', chr(92) + '|')}` | {test.seconds:.1f} |" for step, test in rows]
+            + [
+                f"| {step} | `{(test.name or 'unfinished').replace('|', chr(92) + '|')}` | {test.seconds:.1f} |"
+                for step, test in rows
+            ]
         )
         + "\n"
     )
