@@ -28,10 +28,10 @@ struct RowDivision {
 
 // Divides the rows of these norms by about their mean magnitude first, which the second division takes back:
 //   d = largest / 240 + mean(|c|);  f = rsqrt(d)^2;  e = c * f;  y = e * rsqrt(mean(e^2) + eps * f^2)
-// In reals y is the same. An error of f, which is the same for a whole row, has no effect. rsqrt(d) is a table of 256
-// entries on an NPU, between which it interpolates; from the offset on, the steps between them are small. Tried: the
-// largest magnitude instead of the mean, which NPUs without 16-bit maxima compute in parts; 1 / d in one table, whose
-// jump at 0 takes three.
+// Without rounding, y is the same. An error of f, which is the same for a whole row, has no effect. rsqrt(d) is a table
+// of 256 entries on an NPU, between which it interpolates; from the offset on, the steps between them are small. Tried:
+// the largest magnitude instead of the mean, which NPUs without 16-bit maxima compute in parts; 1 / d in one table,
+// whose jump at 0 takes three.
 Result<void> divide_rows(ir::Graph& aten, std::span<const RowDivision> divisions);
 
 }  // namespace carina::normalize

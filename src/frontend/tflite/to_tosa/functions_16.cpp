@@ -142,7 +142,7 @@ std::vector<int64_t> entries_of(double (*function)(double), double low, double h
   return out;
 }
 
-// 513 entries of a function of int16 reals with int16 results, as LiteRT makes them, in float.
+// 513 entries of a real function, from int16 to int16, as LiteRT makes them, in float.
 std::vector<int64_t> entries_of(const Call& call, float (*function)(float)) {
   constexpr int kCount = 512;
   const float in = Call::scale(call.in(0)), result = Call::scale(call.result());
