@@ -14,7 +14,6 @@
 #include "frontend/pt2/target_internal.h"
 #include "frontend/pt2/verify/schema.h"
 #include "frontend/pt2/verify/verify.h"
-#include "ir/pass.h"
 
 namespace carina::pt2 {
 
