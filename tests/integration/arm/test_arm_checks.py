@@ -30,7 +30,7 @@ def outcome(carina, tmp_path_factory):
     return run_programs(carina, tmp_path_factory, "arm_checks.py", sampled("sample", "all"), seconds=7200)
 
 
-@pytest.mark.parametrize("operator", sampled(OPERATORS[::2], OPERATORS + MORE))
+@pytest.mark.parametrize("operator", sampled(OPERATORS[::4], OPERATORS + MORE))
 def test_checks_divide_the_network(outcome, operator):
     passed, errors = outcome
     wrong = [line for line in errors.splitlines() if line.startswith(operator + " ")]

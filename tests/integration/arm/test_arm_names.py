@@ -247,6 +247,7 @@ def test_values_within_operators_are_observed(python, tmp_path):
     python(COMPOSITE, folder=tmp_path)
 
 
+@pytest.mark.long
 def test_the_arm_backends_tests_of_its_api(carina, tmp_path):
     """Specs, recipes, a saved model and the flow of its public API. `suite.py` runs all of its files."""
     files = [

@@ -487,6 +487,7 @@ def test_the_quantized_kernels_need_no_library(script, model, tmp_path):
 # --- whole runs ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_all_values_of_outputs_are_shown(run_carina, environment, tmp_path):
     """Firmware with three inferences, selected kernels and pools of given sizes; and a bundle of the same model."""
     (tmp_path / "wide.py").write_text(MODEL.replace("nn.Linear(8, 5)", "nn.Linear(8, 40)"))
@@ -522,6 +523,7 @@ def test_all_values_of_outputs_are_shown(run_carina, environment, tmp_path):
     ]
 
 
+@pytest.mark.long
 def test_etdump_and_record_are_a_table(run_carina, environment, model, tmp_path):
     options = [f"--model_name={model}", f"--output={tmp_path / 'o'}", "--aot_arm_compiler_flags=--etrecord"]
     run_carina(["arm-run", *options, "--build_only"], env=environment)

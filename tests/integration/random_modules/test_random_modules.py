@@ -29,7 +29,7 @@ from random_modules.ways import NPUS, ways_of
 RUN = Path(__file__).with_name("run.py")
 FIRST = 50093
 SEED = int(os.environ.get("CARINA_MODULES_SEED", FIRST))
-SECONDS = float(os.environ.get("CARINA_MODULES_SECONDS", sampled(60, 600)))
+SECONDS = float(os.environ.get("CARINA_MODULES_SECONDS", sampled(40, 600)))
 NETWORKS = int(os.environ.get("CARINA_MODULES", 60 if SEED == FIRST else 5000))
 
 

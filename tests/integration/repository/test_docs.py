@@ -54,7 +54,15 @@ def test_every_subcommand_has_help_with_examples(run_carina):
             assert max(map(len, text.splitlines())) <= 100, command  # the width without a terminal
 
 
-@pytest.mark.parametrize("page", guide_pages.pages(), ids=lambda page: page.stem)
+# Their commands take a minute and more: in `make test-all`.
+LONG_PAGES = {"scripts", "from-the-arm-backend", "official-runtime"}
+
+
+def marked(pages):
+    return [pytest.param(page, marks=[pytest.mark.long] * (page.stem in LONG_PAGES)) for page in pages]
+
+
+@pytest.mark.parametrize("page", marked(guide_pages.pages()), ids=lambda page: page.stem)
 def test_the_guide_shows_what_commands_print(carina, page, tmp_path):
     for session, lines in guide_pages.run_page(page, tmp_path, carina):
         now = "\n".join(lines)
@@ -63,7 +71,7 @@ def test_the_guide_shows_what_commands_print(carina, page, tmp_path):
         )
 
 
-@pytest.mark.parametrize("page", guide_pages.pages_with_programs(), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", marked(guide_pages.pages_with_programs()), ids=lambda page: page.stem)
 def test_the_guide_shows_what_programs_print(carina, page, tmp_path):
     for program, lines in guide_pages.run_programs(page, tmp_path, carina):
         assert program.lines == lines, "run python tests/integration/repository/guide_pages.py"

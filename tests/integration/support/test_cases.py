@@ -65,6 +65,7 @@ peers.compile_for(torch.export.load(copy / "model_int8.pt2"), add_float.case().i
 """
 
 
+@pytest.mark.long
 def test_a_case_made_again_has_the_same_numbers(copy):
     """The second target's program, into which only Vela's part is put, equals the program of the peer's own flow. A process of its own makes
     them: other tests replace parts of the peer in this one."""

@@ -6,12 +6,14 @@ protect them too. A test that sends SIGHUP restores it for its own child (hangs_
 Costs     The CPU time of each test and its children becomes the property `cpu_seconds` of the JUnit file.
 Tiers     @pytest.mark.long: only in `make test-all`. sampled(20, 300): 300 in `make test-all`, else 20. every(3, cases): all cases in
           `make test-all`, else each third. in_turn(rows, columns): all pairs in `make test-all`, else a column for each row.
+Deadline  No test begins in the last eight minutes before CARINA_DEADLINE (scripts/test.py); it counts as skipped.
 """
 
 import gc
 import itertools
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,7 @@ MARKERS = {
     "long": "takes minutes, or an environment of its own: only in `make test-all`",
     "small_memory": "limits the address space of a program, which one with sanitizers does not survive",
 }
+LAST_START = float(os.environ.get("CARINA_DEADLINE", "inf")) - 8 * 60
 RESTORED = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE]
 
 
@@ -73,7 +76,17 @@ def set_defaults():
         os.environ.setdefault(name, str(value))
 
 
+class Deadline:
+    """Not part of the wrapper below: the wrappers of other plugins have to see each setup."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self):
+        if time.time() > LAST_START:
+            pytest.skip("the time limit of this run is too near")
+
+
 def pytest_configure(config):
+    config.pluginmanager.register(Deadline())
     for name, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     restore_signals()

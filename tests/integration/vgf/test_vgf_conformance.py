@@ -23,7 +23,7 @@ FOLDER = TEST_ENV / "conformance"
 GRAPHS = int(os.environ.get("CARINA_VULKAN_GRAPHS", sampled(6, 10)))
 CASES = int(os.environ.get("CARINA_VULKAN_CASES", sampled(4, 8)))
 EXTENSIONS = {"bf16": "BF16", "fp8e4m3": "FP8E4M3", "fp8e5m2": "FP8E5M2", "int16": "INT16", "int4": "INT4"}
-PER_EXTENSION = sampled(5, 12)
+PER_EXTENSION = sampled(3, 12)
 LAVAPIPE_TYPES = {"INT8", "INT16", "INT32", "FP16", "FP32", "BOOL", "SHAPE"}
 LAVAPIPE_LACKS = ("bfloat16", "float8")
 
