@@ -107,8 +107,7 @@ Weights scales_only(const Weights& weights) {
           .width = weights.width,
           .in_channels = weights.in_channels,
           .biases = weights.biases,
-          .multipliers = weights.multipliers,
-          .shifts = weights.shifts,
+          .factors = weights.factors,
           .acc = weights.acc};
 }
 

@@ -46,7 +46,7 @@ Result<void> select_resample(Selection& s) {
   Epilogue epilogue = store_only(s.output(), x.type);
   if (!nearest)
     epilogue = s.follow(s.output(), x.type.bits == 8 ? kSigned32 : kSigned64, {.scale = EpilogueRules::Scale::kShift});
-  if (epilogue.scaled && (epilogue.shifts[0] > kMaxShift || epilogue.rounding != Rounding::kNatural))
+  if (epilogue.scaled && (epilogue.factors[0].shift > kMaxShift || epilogue.rounding != Rounding::kSingle))
     return s.reject("the RESCALE behind this RESIZE shifts too far, or rounds twice");
   const View out = s.open(epilogue.value, s.shape(s.output()));
   const View written = has_contiguous_channels(out) ? out : s.new_tensor("dense", out.shape(), epilogue.type);

@@ -131,9 +131,9 @@ Scaled products_of(const AxisTaps& y, const AxisTaps& x, const Epilogue& epilogu
   }
   const auto even = [](int64_t w) { return w % 2 == 0; };
   while (std::ranges::max(scaled.weights) > kMaxWeight && std::ranges::all_of(scaled.weights, even) &&
-         std::ranges::min(scaled.epilogue.shifts) > 0) {
+         std::ranges::min(scaled.epilogue.factors, {}, &ScaleFactor::shift).shift > 0) {
     for (int64_t& w : scaled.weights) w /= 2;
-    for (uint8_t& shift : scaled.epilogue.shifts) --shift;
+    for (ScaleFactor& factor : scaled.epilogue.factors) --factor.shift;
   }
   return scaled;
 }
