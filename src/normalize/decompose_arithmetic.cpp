@@ -19,7 +19,7 @@ Result<bool> addcmul(Rewriter& in, const Node& node) {
   const double value = node.attributes.number("value");
   ValueId term = product(in, node.inputs[1], node.inputs[2], shape);
   if (value != 1) term = product(in, term, in.scalar(value, DType::kFp32), shape);
-  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
 }
 
 // x + value * a / b
@@ -30,7 +30,7 @@ Result<bool> addcdiv(Rewriter& in, const Node& node) {
   const ValueId inverse = in.make(AtenOp::reciprocal_default, {node.inputs[2]}, {}, of_divisor);
   ValueId term = product(in, node.inputs[1], inverse, shape);
   if (value != 1) term = product(in, term, in.scalar(value, DType::kFp32), shape);
-  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
 }
 
 // sqrt(a^2 + b^2)
@@ -42,7 +42,7 @@ Result<bool> hypot(Rewriter& in, const Node& node) {
   };
   const ValueId sum = in.make(AtenOp::add_Tensor, {square(node.inputs[0]), square(node.inputs[1])}, no_alpha(),
                               in.shape(node.outputs[0]));
-  return rewritten(in.into(node.outputs[0], AtenOp::sqrt_default, {sum}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::sqrt_default, {sum}, {}));
 }
 
 // max(a, b) + log1p(exp(-|a - b|))
@@ -53,7 +53,7 @@ Result<bool> logaddexp(Rewriter& in, const Node& node) {
   const ValueId distance = apply(AtenOp::abs_default, in.make(AtenOp::sub_Tensor, node.inputs, no_alpha(), shape));
   const ValueId rest = apply(AtenOp::log1p_default, apply(AtenOp::exp_default, apply(AtenOp::neg_default, distance)));
   const ValueId larger = in.make(AtenOp::maximum_default, node.inputs, {}, shape);
-  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {larger, rest}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {larger, rest}, no_alpha()));
 }
 
 // x + weight * (end - x)
@@ -61,7 +61,7 @@ Result<bool> lerp(Rewriter& in, const Node& node, ValueId weight) {
   const Shape shape = in.shape(node.outputs[0]);
   const ValueId way = in.make(AtenOp::sub_Tensor, {node.inputs[1], node.inputs[0]}, no_alpha(), shape);
   return rewritten(
-      in.into(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], product(in, way, weight, shape)}, no_alpha()));
+      in.define(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], product(in, way, weight, shape)}, no_alpha()));
 }
 Result<bool> lerp_scalar(Rewriter& in, const Node& node) {
   if (!is_fp32(in, node)) return false;

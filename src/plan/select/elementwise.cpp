@@ -3,7 +3,7 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
-// ADD, SUB, MUL, NEGATE and the elementwise operators that TOSA has for int32 only. Narrow tensors behind a RESCALE are
+// ADD, SUB, MUL, NEGATE and the elementwise operators that TOSA has for int32 only. Narrow tensors after a RESCALE are
 // read directly if the NPU's operand scaling gives the same results.
 namespace carina::plan {
 namespace {

@@ -28,7 +28,7 @@ TensorId interpolation_table(Selection& s, const std::function<int16_t(size_t)>&
   return table_constant(s, std::as_bytes(std::span(words)));
 }
 
-// The low 16 bits of the step behind entry i. A step with more bits has no result in TOSA (note_steep_tables()).
+// The low 16 bits of the step after entry i. A step with more bits has no result in TOSA (note_steep_tables()).
 int16_t slope_at(const std::vector<int64_t>& values, size_t i) {
   return static_cast<int16_t>(values[i + 1] - values[i]);
 }
