@@ -109,8 +109,9 @@ Result<Delegated> delegate_graph(const ir::Graph& normalized, const backends::Ba
                                  const Log& log) {
   Rejections rejected;
   for (;;) {
-    auto split = choices.cache != nullptr && rejected.empty() ? choices.cache->split(normalized, backend, choices, log)
-                                                              : split_graph(normalized, backend, choices, rejected, log);
+    auto split = choices.cache != nullptr && rejected.empty()
+                     ? choices.cache->split(normalized, backend, choices, log)
+                     : split_graph(normalized, backend, choices, rejected, log);
     if (!split) {
       if (!add_rejections(split.error(), "lower", rejected)) return std::unexpected(std::move(split).error());
       continue;
