@@ -1,7 +1,9 @@
+#include <numbers>
+
 #include "facts/aten_traits.h"
 #include "normalize/decompose_internal.h"
 
-// Arithmetic composites: addcmul, addcdiv, hypot, logaddexp, lerp.
+// Arithmetic composites: addcmul, addcdiv, hypot, logaddexp, logaddexp2, lerp.
 namespace carina::normalize {
 namespace {
 
@@ -56,6 +58,19 @@ Result<bool> logaddexp(Rewriter& in, const Node& node) {
   return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {larger, rest}, no_alpha()));
 }
 
+// max(a, b) + log1p(2^-|a - b|) / ln 2
+Result<bool> logaddexp2(Rewriter& in, const Node& node) {
+  if (!is_fp32(in, node)) return false;
+  const Shape shape = in.shape(node.outputs[0]);
+  const auto apply = [&](AtenOp op, ValueId x) { return in.make(op, {x}, {}, shape); };
+  const auto times = [&](ValueId x, double factor) { return product(in, x, in.scalar(factor, DType::kFp32), shape); };
+  const ValueId distance = apply(AtenOp::abs_default, in.make(AtenOp::sub_Tensor, node.inputs, no_alpha(), shape));
+  const ValueId power = apply(AtenOp::exp_default, times(distance, -std::numbers::ln2));
+  const ValueId rest = times(apply(AtenOp::log1p_default, power), std::numbers::log2e);
+  const ValueId larger = in.make(AtenOp::maximum_default, node.inputs, {}, shape);
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {larger, rest}, no_alpha()));
+}
+
 // x + weight * (end - x)
 Result<bool> lerp(Rewriter& in, const Node& node, ValueId weight) {
   const Shape shape = in.shape(node.outputs[0]);
@@ -72,8 +87,10 @@ Result<bool> lerp_tensor(Rewriter& in, const Node& node) {
 }
 
 constexpr RewriteRow kArithmeticRewrites[] = {
-    {AtenOp::addcmul_default, addcmul},     {AtenOp::addcdiv_default, addcdiv}, {AtenOp::hypot_default, hypot},
-    {AtenOp::logaddexp_default, logaddexp}, {AtenOp::lerp_Scalar, lerp_scalar}, {AtenOp::lerp_Tensor, lerp_tensor},
+    {AtenOp::addcmul_default, addcmul},       {AtenOp::addcdiv_default, addcdiv},
+    {AtenOp::hypot_default, hypot},           {AtenOp::logaddexp_default, logaddexp},
+    {AtenOp::logaddexp2_default, logaddexp2}, {AtenOp::lerp_Scalar, lerp_scalar},
+    {AtenOp::lerp_Tensor, lerp_tensor},
 };
 static_assert(rewrites_what_becomes(kArithmeticRewrites));
 
