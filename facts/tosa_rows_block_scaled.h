@@ -15,7 +15,7 @@ inline constexpr auto kTosaBlockSizes = std::to_array<TosaEnumValue>({{32, "BLOC
 inline constexpr auto kBlockSizeAttribute = std::to_array<TosaAttribute>({
     {.name = "block_size", .kind = TosaAttributeKind::kEnum, .values = kTosaBlockSizes},
 });
-inline constexpr VgfForm kNotInVgf{.treatment = VgfTreatment::kRefused,
+inline constexpr VgfForm kNotInVgf{.treatment = VgfTreatment::kRejected,
                                    .reason = "the instruction set TOSA.001000.1 has no block-scaled operators"};
 inline constexpr TosaFeatures kMxFp = only(TosaFeature::kExtMxFp);
 

@@ -15,7 +15,7 @@ enum class VgfTreatment : uint8_t {
   kInstruction,
   kForwarded,  // no instruction: readers of the result read the operand
   kValue,      // not a node in Carina's graphs either
-  kRefused,    // rejected, with the row's reason
+  kRejected,   // with the row's reason
 };
 
 struct VgfForm {

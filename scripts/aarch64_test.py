@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from wheel_test import COMPILE, IN_PYTHON, missing_papers
+from wheel_test import COMPILE, IN_PYTHON, missing_licenses
 
 ROOT = Path(__file__).resolve().parent.parent
 DIGITS = ROOT / "models" / "digits"
@@ -109,7 +109,7 @@ def check_package(python: Path, wheels: Path, folder: Path) -> None:
     assert (folder / "there.pte").read_bytes() == (folder / "here.pte").read_bytes(), (
         "another program than this machine's"
     )
-    assert not (missing := missing_papers(site)), missing
+    assert not (missing := missing_licenses(site)), missing
     tag = next(
         line for line in next(site.glob("carina-*.dist-info/WHEEL")).read_text().splitlines() if line.startswith("Tag:")
     )

@@ -6,6 +6,7 @@ usage: generated_pages.py [--summaries] [FOLDER]      default: build/pages; need
     SUPPORTED_OPS.md        every operator, by `carina ops`
     tosa-operators.md       every TOSA operator and rule of the verifier, by tosa_test
     kernels.md              every kernel with its types; needs the environment of the integration tests (make test-env)
+    script-options.md       every option of the Arm backend's scripts, with the reason if it makes no difference
     conformance-arm-api.md  outcomes of the Arm backend's own tests, as stored in tests/integration/arm/suite.json
 
 A page of the same name in docs is its summary of at most 100 lines. --summaries writes docs/SUPPORTED_OPS.md too;
@@ -119,6 +120,12 @@ def main() -> int:
         check=True,
         capture_output=True,
         env={**os.environ, "CARINA_PAGES": str(folder)},
+    )
+    subprocess.run(
+        [sys.executable, "-m", "carina_arm.scripts.option_tables", ROOT / "docs" / "guide" / "script-options.md"]
+        + [ROOT / "scripts" / "setup.sh", "--whole", folder / "script-options.md"],
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
     )
     python = BUILD / "test-env" / "main" / "bin" / "python"
     if python.exists():

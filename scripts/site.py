@@ -72,7 +72,9 @@ def pages():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(with_links(page, (ROOT / page).read_text()))
     for page in sorted((BUILD / "pages").glob("*.md")):  # make docs; they have the place of their summaries
-        (SOURCE / "docs" / page.name).write_text(with_links(Path("docs") / page.name, page.read_text()))
+        guide = Path("docs") / "guide" / page.name
+        place = guide if (ROOT / guide).exists() else Path("docs") / page.name
+        (SOURCE / place).write_text(with_links(place, page.read_text()))
     (SOURCE / "cpp.md").write_text(
         REFERENCE.format(title="C++ API", address="reference/cpp/index.html", what="headers in include/carina")
     )

@@ -58,10 +58,10 @@ def foreign_libraries(binary: Path) -> list[str]:
     ]
 
 
-def missing_papers(site: Path) -> list[str]:
-    """Papers that the installed package lacks, and libraries that its bill of materials does not name. "libfmt-4f700944.so.9.1.0" is libfmt."""
+def missing_licenses(site: Path) -> list[str]:
+    """License files that the installed package lacks, and libraries that its bill of materials does not name. "libfmt-4f700944.so.9.1.0" is libfmt."""
     shared, info = site / "carina" / "share" / "carina", next(site.glob("carina-*.dist-info"))
-    papers = [info / "licenses" / "LICENSE", shared / "THIRD-PARTY-NOTICES.txt", shared / "sbom.cdx.json"]
+    required = [info / "licenses" / "LICENSE", shared / "THIRD-PARTY-NOTICES.txt", shared / "sbom.cdx.json"]
     components = json.loads((shared / "sbom.cdx.json").read_text())["components"]
     named = {
         entry["value"].split(".so")[0]
@@ -70,7 +70,7 @@ def missing_papers(site: Path) -> list[str]:
         if entry["name"] == "carina:library"
     }
     bundled = {path.name.split("-")[0] for path in (site / "carina.libs").glob("*.so*")}
-    return [str(path.relative_to(site)) for path in papers if not path.exists()] + sorted(bundled - named)
+    return [str(path.relative_to(site)) for path in required if not path.exists()] + sorted(bundled - named)
 
 
 def missing_images(own: Path, place: Path, env: dict[str, str]) -> list[str]:
@@ -119,7 +119,7 @@ def check(python: str, wheels: Path, place: Path) -> None:
         for line in foreign_libraries(binary)
     ]
     assert not foreign, foreign
-    assert not (missing := missing_papers(site)), missing
+    assert not (missing := missing_licenses(site)), missing
     assert not (missing := missing_images(own, place, bare)), missing
     tag = next(
         line for line in next(site.glob("carina-*.dist-info/WHEEL")).read_text().splitlines() if line.startswith("Tag:")

@@ -8,10 +8,8 @@
 #include "carina/result.h"
 
 // Each function returns the name that the command line, its JSON and options.def use; "unknown" for a value that is no
-// enumerator. name_of() of DType is in carina/dtype.h, that of Severity in carina/result.h.
+// enumerator. name_of() of DType is in carina/dtype.h, those of Fault and Severity are in carina/result.h.
 namespace carina {
-
-std::string_view name_of(Fault fault) noexcept;  // "input", "usage", "environment", "internal"
 
 namespace results {
 std::string_view name_of(RunsOn runs_on) noexcept;  // "npu", "cpu", "npu+cpu", "folded", "nowhere", "undecided"

@@ -23,6 +23,8 @@ enum class Severity { kError, kWarning, kNote };
 
 // "error", "warning" or "note".
 const char* name_of(Severity severity);
+// "input", "usage", "environment" or "internal", as JSON spells it; "unknown" for a value that is no enumerator.
+std::string_view name_of(Fault fault) noexcept;
 
 // One message to the user: what is wrong, where, what was expected, what was found, what to do. Empty fields are not
 // printed.

@@ -29,7 +29,7 @@ enum class RangeChoice : uint8_t {
   kMovingAverage,  // the moving average of the ends of each sample's tensor, with weight 0.01 for a new one
 };
 
-// Whether values behind the last large layers, where 16 bits cost next to nothing, have 16 bits in a scheme with 8
+// Whether values after the last large layers, where 16 bits cost next to nothing, have 16 bits in a scheme with 8
 // (quantize/wide_tail_internal.h).
 enum class Tail : uint8_t { kWide, kNarrow };
 

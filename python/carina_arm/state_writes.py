@@ -1,6 +1,6 @@
 """Makes the writes to a model's state functional, so that the quantizer annotates them like other operators.
 
-A state is a buffer that the model overwrites. torchao puts quantize and dequantize nodes behind the operands of an operator. An operator
+A state is a buffer that the model overwrites. torchao puts quantize and dequantize nodes after the operands of an operator. An operator
 that overwrites a view of the state would then overwrite a dequantized copy, and its write would be lost. So each state is written once,
 by a copy_ of the whole, at the place of its last write:
 

@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include "carina/check.h"
 #include "carina/result.h"
@@ -12,20 +13,6 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
-
-const char* name_of(Fault fault) {
-  switch (fault) {
-    case Fault::kInput:
-      return "input";
-    case Fault::kUsage:
-      return "usage";
-    case Fault::kEnvironment:
-      return "environment";
-    case Fault::kInternal:
-      return "internal";
-  }
-  CARINA_UNREACHABLE("fault", static_cast<int>(fault));
-}
 
 Fault fault_of(const std::string& word) {
   for (const Fault fault : {Fault::kInput, Fault::kUsage, Fault::kEnvironment, Fault::kInternal}) {

@@ -314,7 +314,7 @@ class Rows final : public Step {
   EValue* out_;
 };
 
-// Softmax along an axis with others behind it: columns of [outer, each, inner].
+// Softmax along an axis with others after it: columns of [outer, each, inner].
 class SoftmaxOfColumns final : public Step {
  public:
   SoftmaxOfColumns(RowWork work, size_t axis, const EValue* in, EValue* out)

@@ -124,7 +124,7 @@ Result<ir::Graph> only_graph(std::span<const std::byte> tosa) {
                .got = std::to_string(module.graphs.size()) + " regions"});
 }
 
-// Returns the node of the user's model from which a node of the prepared graph was made.
+// Returns the node of the user's model from which a node of the normalized graph was made.
 std::string user_node_of(const models::Model& model, ir::NodeId prepared) {
   if (!prepared.valid()) return {};
   const ir::NodeId origin = model.graph[prepared].origin;

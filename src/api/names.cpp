@@ -17,20 +17,6 @@ std::string_view name_in_options(Enum value) noexcept {
 
 }  // namespace
 
-std::string_view name_of(Fault fault) noexcept {
-  switch (fault) {
-    case Fault::kInput:
-      return "input";
-    case Fault::kUsage:
-      return "usage";
-    case Fault::kEnvironment:
-      return "environment";
-    case Fault::kInternal:
-      return "internal";
-  }
-  return kUnknown;
-}
-
 namespace results {
 
 std::string_view name_of(RunsOn runs_on) noexcept {

@@ -18,6 +18,20 @@ const char* name_of(Severity severity) {
   CARINA_UNREACHABLE("severity", static_cast<int>(severity));
 }
 
+std::string_view name_of(Fault fault) noexcept {
+  switch (fault) {
+    case Fault::kInput:
+      return "input";
+    case Fault::kUsage:
+      return "usage";
+    case Fault::kEnvironment:
+      return "environment";
+    case Fault::kInternal:
+      return "internal";
+  }
+  return "unknown";
+}
+
 std::string to_string(const Diagnostic& diagnostic) {
   std::string text = diagnostic.where.empty() ? diagnostic.what : diagnostic.where + ": " + diagnostic.what;
   if (!diagnostic.expected.empty()) text += ": expected " + diagnostic.expected;

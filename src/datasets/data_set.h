@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -30,6 +31,13 @@ class DataSet {
   [[nodiscard]] DataSet chosen(std::vector<size_t> numbers) const {
     const size_t size = numbers.size();
     return {size, [source = source_, numbers = std::move(numbers)](size_t n) { return source(numbers[n]); }};
+  }
+  // The numbers of `count` samples at even distances, the first one among them; of all samples if there are fewer.
+  //   Example: 3 of 10 are 0, 3 and 6.
+  [[nodiscard]] std::vector<size_t> spread(size_t count) const {
+    std::vector<size_t> numbers(std::min(count, size_));
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = i * size_ / numbers.size();
+    return numbers;
   }
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] Result<Sample> sample(size_t n) const { return source_(n); }

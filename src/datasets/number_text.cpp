@@ -47,7 +47,7 @@ bool store_element(std::byte* to, DType dtype, double number) {
     case DType::kFp4E2M1:
       return store(to, fp32_to_fp4e2m1(static_cast<float>(number))), true;
     case DType::kFp8UE8M0:
-      return store(to, fp8ue8m0_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp32_to_fp8ue8m0(static_cast<float>(number))), true;
     default:
       break;
   }

@@ -59,7 +59,7 @@ std::string element_text(const Tensor& tensor, int64_t i) {
     case DType::kFp4E2M1:
       return fmt::format("{}", fp4e2m1_to_fp32(tensor.values<uint8_t>()[at]));
     case DType::kFp8UE8M0:
-      return fmt::format("{}", fp32_of_fp8ue8m0(tensor.values<uint8_t>()[at]));
+      return fmt::format("{}", fp8ue8m0_to_fp32(tensor.values<uint8_t>()[at]));
     case DType::kUnknown:
       break;
   }

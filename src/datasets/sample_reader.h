@@ -32,7 +32,7 @@ class SampleReader {
   // Call it from one thread at a time, best in ascending order. Errors: damaged data, files that have changed.
   Result<Sample> sample(size_t n);
   // Returns whether there are labels. Errors: only some files have labels, or the counts of labels and samples differ.
-  // A label is a number, or an array behind the first axis.
+  // A label is a number, or an array after the first axis.
   [[nodiscard]] Result<bool> has_labels() const;
   // Errors: those of sample(); the label names no class (class_of()).
   Result<double> label(size_t n);

@@ -30,9 +30,9 @@ void diagnose_rest(Compilation& compilation, const ir::Graph& graph) {
   add_unknown(compilation.errors, std::move(found.errors));
 }
 
-// Converts errors about nodes of the prepared graph to errors about nodes of the user's model.
-Diagnostics about_model(Diagnostics errors, const ir::Graph& prepared) {
-  return about_origins(std::move(errors), prepared);
+// Converts errors about nodes of the normalized graph to errors about nodes of the user's model.
+Diagnostics about_model(Diagnostics errors, const ir::Graph& normalized) {
+  return about_origins(std::move(errors), normalized);
 }
 
 void say_where_delegates_stand(const Package& package, const std::string& model, const Log& log) {
@@ -146,17 +146,17 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
     return stopped;
   }
   models::Model model{.name = where, .nodes = stopped.model.nodes, .graph = *std::move(import.graph)};
-  const ir::Graph prepared = model.graph;
+  const ir::Graph normalized = model.graph;
   CompileOptions choices = options;
-  if (!models::is_quantized(prepared)) keep_floats(choices);
+  if (!models::is_quantized(normalized)) keep_floats(choices);
   auto found = find_scheme(model, options, backend, log);
   if (!found) {
-    stopped.errors = about_model(found.error(), prepared);
+    stopped.errors = about_model(found.error(), normalized);
     return stopped;
   }
   if (const auto quantized = models::quantize_model(model, found->request, log); !quantized) {
-    stopped.errors = about_model(quantized.error(), prepared);
-    diagnose_rest(stopped, prepared);
+    stopped.errors = about_model(quantized.error(), normalized);
+    diagnose_rest(stopped, normalized);
     return stopped;
   }
   choices.delegate.front_end = {.has_imported = true, .samples = model.samples};

@@ -77,7 +77,7 @@ void keep_modules(const std::vector<std::string>& names, const std::vector<Model
   }
 }
 
-// Returns the operators that only the passes of prepare() have made.
+// Returns the operators that only the passes of normalize() have made.
 std::vector<std::string> keep_operators(const std::vector<std::string>& names, const models::Model& model,
                                         Reasons& reasons, Diagnostics& errors) {
   std::vector<std::string> made;

@@ -13,8 +13,8 @@
 #include "models/import.h"
 #include "models/quantize.h"
 
-// Says which delegate each node of the user's model belongs to. The compiler decides about prepared nodes, whose
-// origins lead back to the user's nodes. Some user's nodes have no prepared node: a quantize node became the parameters
+// Says which delegate each node of the user's model belongs to. The compiler decides about normalized nodes, whose
+// origins lead back to the user's nodes. Some user's nodes have no normalized node: a quantize node became the parameters
 // of a value, a clone disappeared. They take the delegate of their neighbors, in sweeps over the nodes in order
 // (producers decide) and in reverse (readers decide).
 //
@@ -184,7 +184,7 @@ class Coloring {
     }
   }
 
-  // Assigns open nodes behind a delegate, from a dequantize node of its integers to quantize nodes, to the delegate, if
+  // Assigns open nodes after a delegate, from a dequantize node of its integers to quantize nodes, to the delegate, if
   // no other node reads them: dequantize -> clone -> quantize.
   void assign_moved_results() {
     Assignments from(graph_.nodes.size()), to(graph_.nodes.size());
@@ -257,8 +257,8 @@ class Coloring {
   }
 
   void add_waiting(int delegate, std::set<size_t>& found) const {
-    std::vector<bool> behind(graph_.nodes.size(), false);  // outside of the delegate, and depends on its results
-    std::vector<bool> waits(graph_.nodes.size(), false);   // inside of the delegate, and depends on such a node
+    std::vector<bool> after(graph_.nodes.size(), false);  // outside of the delegate, and depends on its results
+    std::vector<bool> waits(graph_.nodes.size(), false);  // inside of the delegate, and depends on such a node
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       const ir::NodeId origin = graph_.nodes[n].origin;
       const bool inside = origin.valid() && assignment(n) == delegate;
@@ -267,10 +267,10 @@ class Coloring {
         if (!producer.valid()) continue;
         const bool made_inside = graph_[producer].origin.valid() && assignment(producer.index()) == delegate;
         if (inside) {
-          waits[n] = waits[n] || behind[producer.index()] ||
+          waits[n] = waits[n] || after[producer.index()] ||
                      (waits[producer.index()] && !decided_[graph_[producer].origin.index()]);
         } else {
-          behind[n] = behind[n] || made_inside || behind[producer.index()];
+          after[n] = after[n] || made_inside || after[producer.index()];
         }
       }
       if (waits[n] && decided_[origin.index()]) found.insert(origin.index());

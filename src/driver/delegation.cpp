@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kGeneralHint = "use another type, size or operator: docs/SUPPORTED_OPS.md";
 
-// Nodes of the prepared graph that lowering or the backend rejects.
+// Nodes of the normalized graph that lowering or the backend rejects.
 using Rejections = std::vector<ir::Rejection>;
 
 std::string reason_of(Diagnostic error) {
@@ -23,7 +23,7 @@ std::string reason_of(Diagnostic error) {
   return to_string(error);
 }
 
-// Adds the nodes of errors about the prepared graph. Returns false if an error is about something else or all nodes are
+// Adds the nodes of errors about the normalized graph. Returns false if an error is about something else or all nodes are
 // known; then another attempt would change nothing.
 bool add_rejections(const Diagnostics& errors, std::string_view rule, Rejections& rejected) {
   const size_t before = rejected.size();
@@ -91,8 +91,8 @@ void drop_constants(Split& split, const backends::DelegateOptions& options) {
 
 }  // namespace
 
-void drop_weights(const ir::Graph& prepared) {
-  for (const ir::Value& value : prepared.values) {
+void drop_weights(const ir::Graph& normalized) {
+  for (const ir::Value& value : normalized.values) {
     if (value.constant) release_pages_around(value.constant->data.bytes());
   }
 }
@@ -104,18 +104,19 @@ Result<Delegated> compile_delegates(Split split, const backends::Backend& backen
   return Delegated{.split = std::move(split), .delegates = std::move(delegates)};
 }
 
-Result<Delegated> delegate_graph(const ir::Graph& prepared, const backends::Backend& backend,
+Result<Delegated> delegate_graph(const ir::Graph& normalized, const backends::Backend& backend,
                                  const SplitOptions& choices, const backends::DelegateOptions& options,
                                  const Log& log) {
   Rejections rejected;
   for (;;) {
-    auto split = choices.cache != nullptr && rejected.empty() ? choices.cache->split(prepared, backend, choices, log)
-                                                              : split_graph(prepared, backend, choices, rejected, log);
+    auto split = choices.cache != nullptr && rejected.empty()
+                     ? choices.cache->split(normalized, backend, choices, log)
+                     : split_graph(normalized, backend, choices, rejected, log);
     if (!split) {
       if (!add_rejections(split.error(), "lower", rejected)) return std::unexpected(std::move(split).error());
       continue;
     }
-    drop_weights(prepared);
+    drop_weights(normalized);
     auto delegates = compile_all(*split, backend, options, log);
     if (delegates) {
       drop_constants(*split, options);

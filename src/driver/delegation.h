@@ -17,18 +17,18 @@ struct Delegated {
   std::vector<backends::Delegate> delegates;
 };
 
-// Releases the mapped weight pages of the prepared graph from the process's memory. The results hold their own, rounded
+// Releases the mapped weight pages of the normalized graph from the process's memory. The results hold their own, rounded
 // weights; if a weight is needed again, its pages are read again from the file.
-void drop_weights(const ir::Graph& prepared);
+void drop_weights(const ir::Graph& normalized);
 
 // Compiles the delegates of a split. Errors: the backend's.
 Result<Delegated> compile_delegates(Split split, const backends::Backend& backend,
                                     const backends::DelegateOptions& options, const Log& log);
 
-// Partitions a prepared graph and compiles its delegates. A node that partitioning assigned to the NPU and that
+// Partitions a normalized graph and compiles its delegates. A node that partitioning assigned to the NPU and that
 // lowering or the backend rejects runs on the CPU, with the reason and a hint. Errors: those of split_graph(); those of
 // the backend that name no node.
-Result<Delegated> delegate_graph(const ir::Graph& prepared, const backends::Backend& backend,
+Result<Delegated> delegate_graph(const ir::Graph& normalized, const backends::Backend& backend,
                                  const SplitOptions& choices, const backends::DelegateOptions& options, const Log& log);
 
 }  // namespace carina::driver

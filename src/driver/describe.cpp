@@ -14,7 +14,7 @@
 #include "facts/aten_quantization.h"
 #include "options/rows.h"
 
-// The rows of a report for the user's nodes: what each became in the prepared graph, where it runs, and why.
+// The rows of a report for the user's nodes: what each became in the normalized graph, where it runs, and why.
 //   Example: a linear layer that became "aten.view, aten.mm, aten.add" has one row, with the reasons of all three.
 namespace carina::driver {
 
@@ -135,7 +135,7 @@ class NodeTable {
       set_disposition(rows_[n], compilation_.dispositions[n]);
   }
 
-  // Returns the row for a node of the prepared graph. A node that the compiler added gets a new row.
+  // Returns the row for a node of the normalized graph. A node that the compiler added gets a new row.
   size_t row_of(const partition::Decision& decision) {
     const ir::NodeId origin = compilation_.model.graph[decision.node].origin;
     if (origin.valid() && origin.index() < compilation_.model.nodes.size()) return origin.index();
@@ -176,7 +176,7 @@ class NodeTable {
                      .cycles = rest});
   }
 
-  // The nodes of the prepared graph that one row stands for read each other's results: only reads across rows count.
+  // The nodes of the normalized graph that one row stands for read each other's results: only reads across rows count.
   void add_inputs() {
     const ir::Graph& graph = compilation_.model.graph;
     const std::vector<ir::NodeId> producers = ir::producers(graph);
@@ -206,7 +206,7 @@ class NodeTable {
 
   const Compilation& compilation_;
   std::vector<NodeReport> rows_;
-  std::vector<size_t> row_of_node_;  // per node of the prepared graph
+  std::vector<size_t> row_of_node_;  // per node of the normalized graph
 };
 
 void add_delegates(results::CompileReport& report, const std::vector<backends::Delegate>& delegates) {
@@ -245,7 +245,7 @@ const ir::Node* conversion_at(const ir::Graph& graph, ir::ValueId edge) {
 
 // The integer type that a quantized model computes with at a float input or output of its program; none: the edge is
 // not quantized.
-std::optional<DType> integers_behind(const ir::Graph& program, ir::ValueId edge) {
+std::optional<DType> integers_after(const ir::Graph& program, ir::ValueId edge) {
   const ir::Node* conversion = conversion_at(program, edge);
   if (conversion == nullptr || !is_float(program[edge].dtype)) return std::nullopt;
   const bool quantizes = conversion->op == AtenOp::quantize_per_tensor_default;
@@ -260,7 +260,7 @@ void add_float_edges(results::CompileReport& report, const Compilation& compilat
   std::optional<DType> type;
   for (const std::vector<ir::ValueId>* ends : {&program.inputs, &program.outputs}) {
     for (const ir::ValueId end : *ends) {
-      const std::optional<DType> integers = integers_behind(program, end);
+      const std::optional<DType> integers = integers_after(program, end);
       if (!integers) continue;
       edges.push_back(
           {.name = user_name(program[end].name),

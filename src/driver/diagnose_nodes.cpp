@@ -10,7 +10,7 @@
 #include "facts/aten_composites.h"
 #include "lower/lower.h"
 #include "normalize/core_aten.h"
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 #include "pte/emit.h"
 #include "quantize/import.h"
 
@@ -33,13 +33,13 @@ ir::Graph without(ir::Graph graph, const std::set<size_t>& origins) {
 }
 
 // Normalizes the nodes that can be normalized. Errors are about nodes of the user's model.
-ir::Graph prepared_part(ir::Graph graph, Diagnostics& errors) {
+ir::Graph normalized_part(ir::Graph graph, Diagnostics& errors) {
   for (;;) {
     ir::Graph tried = graph;
-    const auto prepared = normalize::prepare(tried, evaluate::KernelEvaluator{}, Log{});
-    if (prepared) return tried;
+    const auto normalized = normalize::normalize(tried, evaluate::KernelEvaluator{}, Log{});
+    if (normalized) return tried;
     std::set<size_t> rejected;
-    for (const Diagnostic& error : prepared.error()) {
+    for (const Diagnostic& error : normalized.error()) {
       if (error.node) rejected.insert(*error.node);
       errors.push_back(error);
     }
@@ -56,10 +56,10 @@ ir::Graph folded(ir::Graph graph) {
 }
 
 // Returns for each node whether ExecuTorch has kernels for all operators that it becomes on the CPU.
-std::vector<bool> has_kernels(const ir::Graph& prepared) {
-  ir::Graph program = prepared;
+std::vector<bool> has_kernels(const ir::Graph& normalized) {
+  ir::Graph program = normalized;
   for (size_t n = 0; n < program.nodes.size(); ++n) program.nodes[n].origin = ir::NodeId(n);
-  std::vector<bool> all(prepared.nodes.size(), true);
+  std::vector<bool> all(normalized.nodes.size(), true);
   if (!normalize::to_core_aten(program, Log{})) return all;
   for (const ir::Node& node : program.nodes) {
     if (node.origin.valid() && !pte::has_kernel(node.op)) all[node.origin.index()] = false;
@@ -78,10 +78,10 @@ Diagnostic no_home(const ir::Node& node) {
 
 NodeDiagnosis diagnose_nodes(ir::Graph graph, size_t nodes) {
   NodeDiagnosis result{.dispositions = std::vector<Disposition>(nodes, Disposition::kFolded), .errors = {}};
-  const ir::Graph prepared = folded(prepared_part(std::move(graph), result.errors));
-  const std::vector<bool> on_cpu = has_kernels(prepared);
-  for (size_t n = 0; n < prepared.nodes.size(); ++n) {
-    const ir::Node& node = prepared.nodes[n];
+  const ir::Graph normalized = folded(normalized_part(std::move(graph), result.errors));
+  const std::vector<bool> on_cpu = has_kernels(normalized);
+  for (size_t n = 0; n < normalized.nodes.size(); ++n) {
+    const ir::Node& node = normalized.nodes[n];
     if (!node.origin.valid() || node.origin.index() >= nodes) continue;
     Disposition& disposition = result.dispositions[node.origin.index()];
     const bool is_first = disposition != Disposition::kNowhere;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -16,19 +15,10 @@
 #include "base/io/file.h"
 #include "base/text/number.h"
 #include "carina/check.h"
-#include "datasets/sample_reader.h"
-#include "driver/cpu_nodes.h"
-#include "evaluate/kernel_evaluator.h"
+#include "driver/scheme_trials_internal.h"
 #include "facts/aten_traits.h"
-#include "facts/cpu_costs.h"
-#include "models/quantize.h"
-#include "models/user_nodes.h"
-#include "quantize/layer_errors.h"
 #include "quantize/ptq.h"
 #include "quantize/scheme_alternatives.h"
-#include "quantize/sharing.h"
-#include "quantize/similarity.h"
-#include "quantize/state_samples.h"
 #include "quantize/wide_values.h"
 
 namespace carina::driver {
@@ -36,15 +26,8 @@ namespace carina::driver {
 namespace {
 
 constexpr size_t kParts = 12;  // of a model, in the order of its nodes: each is decided as a whole
-// The samples to measure on are as many as have enough elements in the outputs, within limits. Parts need fewer than
-// whole schemes, since their noise is compared with that of 16 bits.
-constexpr size_t kTrialElements = 1 << 12, kMaxTrialSamples = 4;
-constexpr size_t kFinalElements = 1 << 15, kMinFinalSamples = 8, kMaxFinalSamples = 64;
-constexpr size_t kHeldOut = 3;     // of so many calibration samples one is held out, to measure on
-constexpr size_t kFewSamples = 8;  // with fewer, all are calibrated with and measured on
 constexpr double kDefaultPercent = 150;
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-constexpr std::string_view kPrefix = "auto: ";
 
 struct Budget {
   double number = kDefaultPercent;
@@ -69,27 +52,19 @@ Result<Budget> budget_of(std::string_view text) {
                .fault = Fault::kUsage});
 }
 
-// What a scheme gives.
-struct Measured {
-  int64_t cycles = 0;      // of the NPU and the CPU
-  int64_t cpu_cycles = 0;  // those of the CPU alone
-  size_t delegates = 0;
-  double noise = 0;          // the sum over all outputs of the noise in relation to the signal
-  double least_sqnr_db = 0;  // of an output
-};
-
+// Searches for the scheme. SchemeTrials measures each one.
 class MixedPrecision {
  public:
   MixedPrecision(const models::Model& model, const CompileOptions& options, const backends::Backend& backend,
                  const Log& log)
-      : model_(model), options_(options), backend_(backend), log_(log) {}
+      : model_(model), backend_(backend), log_(log), trials_(model, options, backend, log) {}
 
   // Part of the calibration samples is held out, and schemes are measured on those: the promised SQNR is that of
   // samples that calibration has not seen. The parts are searched with few samples. What the search finds, and each
   // plain scheme, is then measured on all that are held out.
   Result<MixedChoice> choose(const models::AutoGoal& goal) {
     CARINA_TRY(const Budget budget, budget_of(goal.max_cycles));
-    CARINA_CHECKED(observe());
+    CARINA_CHECKED(trials_.observe());
     divide();
     CARINA_TRY(Candidate int8, measured_int8());
     const Measured& narrow = int8.gives;
@@ -112,48 +87,6 @@ class MixedPrecision {
   }
 
  private:
-  [[nodiscard]] quantize::SimilarityOptions similarity_options() const {
-    return {.threads = options_.quantize.threads, .evaluator = &evaluator_};
-  }
-
-  // Runs the float model on the samples to calibrate with, and on those to measure on.
-  Result<void> observe() {
-    CARINA_TRY(const datasets::DataSet given, options_.quantize.samples(datasets::input_types(model_.graph)));
-    CARINA_TRY(const datasets::DataSet all, quantize::with_state(model_.graph, given, &evaluator_));
-    std::vector<size_t> calibrated, held_out;
-    const bool few = all.size() < kFewSamples;
-    for (size_t s = 0; s < all.size(); ++s) {
-      const bool is_held_out = s % kHeldOut == kHeldOut - 1;
-      if (few || !is_held_out) calibrated.push_back(s);
-      if (few || is_held_out) held_out.push_back(s);
-    }
-    calibration_.emplace(all.chosen(std::move(calibrated)));
-    is_held_out_ = !few;
-    const size_t elements = elements_of_outputs();
-    const size_t wanted = std::clamp(kFinalElements / elements, kMinFinalSamples, kMaxFinalSamples);
-    CARINA_TRY(final_samples_, datasets::first_samples(all.chosen(std::move(held_out)), wanted));
-    CARINA_TRY(final_wanted_, quantize::outputs_of(model_.graph, final_samples_, similarity_options(), log_));
-    const size_t trials =
-        std::min(std::clamp<size_t>(kTrialElements / elements, 1, kMaxTrialSamples), final_samples_.size());
-    trial_samples_.assign(final_samples_.begin(), final_samples_.begin() + static_cast<std::ptrdiff_t>(trials));
-    trial_wanted_.assign(final_wanted_.begin(), final_wanted_.begin() + static_cast<std::ptrdiff_t>(trials));
-    return observe_with("int8", observed_);
-  }
-
-  [[nodiscard]] size_t elements_of_outputs() const {
-    int64_t elements = 0;
-    for (const ir::ValueId id : model_.graph.outputs) elements += id.valid() ? model_.graph[id].shape.elements() : 0;
-    return static_cast<size_t>(std::max<int64_t>(elements, 1));
-  }
-
-  // Runs calibration with a scheme. The statistics include those that rounding weights for their inputs needs.
-  Result<void> observe_with(std::string_view spec, std::optional<quantize::Observed>& observed) const {
-    quantize::PtqOptions options = quantize_options(scheme_with(**quantize::parse_scheme(spec), {}, ""));
-    options.for_all_roundings = true;
-    CARINA_TRY(observed, quantize::Observed::create(model_.graph, *calibration_, options, Log{}));
-    return {};
-  }
-
   // Runs of nodes, as even as can be.
   void divide() {
     const size_t nodes = model_.graph.nodes.size(), count = std::min(kParts, std::max<size_t>(nodes, 1));
@@ -169,17 +102,6 @@ class MixedPrecision {
     bool knows_cycles = false;     // which take a compilation
   };
 
-  // The user's overrides take precedence over `overrides`.
-  [[nodiscard]] quantize::Scheme scheme_with(const quantize::NodeScheme& general,
-                                             std::vector<quantize::Override> overrides, std::string name) const {
-    quantize::Scheme scheme = options_.quantize.scheme;
-    scheme.general = general;
-    std::ranges::copy(scheme.overrides, std::back_inserter(overrides));
-    scheme.overrides = std::move(overrides);
-    scheme.name = std::string(kPrefix) + std::move(name);
-    return scheme;
-  }
-
   // The inputs belong to the first part. Weights that are rounded for their inputs take seconds, so parts are compared
   // with weights that are rounded to nearest.
   [[nodiscard]] quantize::Scheme scheme_of(const std::vector<bool>& is_wide, quantize::NodeScheme narrow) const {
@@ -192,100 +114,43 @@ class MixedPrecision {
       for (size_t n = parts_[p].first; n < parts_[p].second; ++n)
         overrides.push_back({.of = quantize::Override::Of::kNode, .name = model_.graph.nodes[n].name, .scheme = wide});
     }
-    return scheme_with(
+    return trials_.scheme_with(
         narrow, std::move(overrides),
         fmt::format("{} of {} parts in int16x8, the rest in int8", std::ranges::count(is_wide, true), is_wide.size()));
   }
 
-  [[nodiscard]] quantize::PtqOptions quantize_options(quantize::Scheme scheme) const {
-    return {.threads = options_.quantize.threads,
-            .scheme = std::move(scheme),
-            .evaluator = &evaluator_,
-            .data = options_.quantize.data,
-            .user_nodes = models::user_nodes_of(model_),
-            .narrow_outputs = options_.quantize.has_narrow_outputs()};
-  }
-
-  Result<ir::Graph> quantized(const std::vector<bool>& is_wide) {
-    return observed_->quantized(scheme_of(is_wide, **quantize::parse_scheme("int8")), Log{});
-  }
-
-  // Weights that are not equalized need a calibration of their own.
-  Result<ir::Graph> quantized(const quantize::Scheme& scheme) {
-    if (scheme.general.weights.equalization == quantize::Equalization::kAcrossLayers)
-      return observed_->quantized(scheme, Log{});
-    if (!unequalized_) CARINA_CHECKED(observe_with("int8+unequalized", unequalized_));
-    return unequalized_->quantized(scheme, Log{});
-  }
-
-  Result<void> measure_noise(const ir::Graph& graph, std::span<const datasets::Sample> samples,
-                             const std::vector<std::vector<Tensor>>& wanted, Measured& measured) const {
-    CARINA_TRY(const auto got, quantize::outputs_of(graph, samples, similarity_options(), Log{}));
-    const std::vector<quantize::Similarity> outputs = quantize::similarity_of_outputs(wanted, got);
-    measured.noise = quantize::relative_noise(outputs);
-    measured.least_sqnr_db = outputs.empty() ? 0 : INFINITY;
-    for (const quantize::Similarity& output : outputs)
-      measured.least_sqnr_db = std::min(measured.least_sqnr_db, output.sqnr_db());
-    return {};
-  }
-
-  Result<Delegated> delegated(const ir::Graph& graph) const {
-    CARINA_TRY(const SplitOptions split, with_user_nodes(options_.split, model_));
-    backends::DelegateOptions options = options_.delegate;
-    options.check = options::Check::kOff;  // the program is thrown away
-    return delegate_graph(graph, backend_, split, options, Log{});
-  }
-
-  // Nodes on the CPU count, and so does each delegate after the first: the CPU calls it.
-  Result<void> add_cycles(const Delegated& delegated, Measured& measured) const {
-    measured.delegates = delegated.delegates.size();
-    measured.cpu_cycles =
-        measured.delegates < 2 ? 0 : static_cast<int64_t>(measured.delegates - 1) * kCpuCostOfDelegateCall;
-    for (const partition::Decision& decision : delegated.split.partitioned.decisions)
-      measured.cpu_cycles += decision.cpu_cycles;
-    measured.cycles = measured.cpu_cycles;
-    for (const backends::Delegate& delegate : delegated.delegates) {
-      if (!delegate.report.estimate)
-        return fail({.where = "--quantize auto",
-                     .what = backend_.target + " has no cycle model",
-                     .hint = "choose an Ethos-U target, or set the types with --quantize-at"});
-      measured.cycles += delegate.report.estimate->cycles;
-    }
-    return {};
-  }
-
   Result<Measured> measure(const std::vector<bool>& is_wide) {
-    CARINA_TRY(const ir::Graph graph, quantized(is_wide));
+    CARINA_TRY(const ir::Graph graph, trials_.quantized(scheme_of(is_wide, **quantize::parse_scheme("int8"))));
     Measured measured;
-    CARINA_CHECKED(measure_noise(graph, trial_samples_, trial_wanted_, measured));
-    CARINA_TRY(const Delegated program, delegated(graph));
-    CARINA_CHECKED(add_cycles(program, measured));
+    CARINA_CHECKED(trials_.measure_noise(graph, SchemeTrials::Samples::kFew, measured));
+    CARINA_TRY(const Delegated program, trials_.delegated(graph));
+    CARINA_CHECKED(trials_.add_cycles(program, measured));
     return measured;
   }
 
   Result<void> measure(Candidate& candidate, size_t number, size_t all) {
     log_.progress("scheme", number, all);
-    CARINA_TRY(const ir::Graph graph, quantized(candidate.scheme));
-    return measure_noise(graph, final_samples_, final_wanted_, candidate.gives);
+    CARINA_TRY(const ir::Graph graph, trials_.quantized(candidate.scheme));
+    return trials_.measure_noise(graph, SchemeTrials::Samples::kHeldOut, candidate.gives);
   }
 
   Result<void> measure_cycles(Candidate& candidate) {
     if (candidate.knows_cycles) return {};
-    CARINA_TRY(const ir::Graph graph, quantized(candidate.scheme));
-    CARINA_TRY(const Delegated program, delegated(graph));
+    CARINA_TRY(const ir::Graph graph, trials_.quantized(candidate.scheme));
+    CARINA_TRY(const Delegated program, trials_.delegated(graph));
     candidate.knows_cycles = true;
-    return add_cycles(program, candidate.gives);
+    return trials_.add_cycles(program, candidate.gives);
   }
 
   // 8 bits everywhere. Keeps the quantized graph and the cycles of its nodes.
   Result<Candidate> measured_int8() {
-    Candidate int8{.scheme = scheme_with(**quantize::parse_scheme("int8"), {}, "int8"), .knows_cycles = true};
+    Candidate int8{.scheme = trials_.scheme_with(**quantize::parse_scheme("int8"), {}, "int8"), .knows_cycles = true};
     log_.progress("scheme", 0, 1);
-    CARINA_TRY(int8_, quantized(int8.scheme));
-    CARINA_CHECKED(measure_noise(*int8_, final_samples_, final_wanted_, int8.gives));
-    CARINA_TRY(const Delegated program, delegated(*int8_));
-    CARINA_CHECKED(add_cycles(program, int8.gives));
-    cycles_of_nodes_ = cycles_of_nodes(*int8_, program);
+    CARINA_TRY(int8_, trials_.quantized(int8.scheme));
+    CARINA_CHECKED(trials_.measure_noise(*int8_, SchemeTrials::Samples::kHeldOut, int8.gives));
+    CARINA_TRY(const Delegated program, trials_.delegated(*int8_));
+    CARINA_CHECKED(trials_.add_cycles(program, int8.gives));
+    cycles_of_nodes_ = trials_.cycles_of_nodes(*int8_, program);
     return int8;
   }
 
@@ -328,32 +193,15 @@ class MixedPrecision {
     return found;
   }
 
-  // By node of the model: the NPU's cycles. Nodes that became part of another's operation have none.
-  [[nodiscard]] std::vector<int64_t> cycles_of_nodes(const ir::Graph& graph, const Delegated& delegated) const {
-    std::map<std::string_view, int64_t> by_name;
-    for (size_t d = 0; d < delegated.delegates.size(); ++d) {
-      const std::vector<int64_t>& cycles = delegated.delegates[d].cycles_of_node;
-      const std::vector<ir::Node>& nodes = delegated.split.tosa[d].nodes;
-      for (size_t t = 0; t < std::min(cycles.size(), nodes.size()); ++t) {
-        if (nodes[t].origin.valid()) by_name[graph[nodes[t].origin].name] += cycles[t];
-      }
-    }
-    std::vector<int64_t> cycles;
-    for (const ir::Node& node : model_.graph.nodes) {
-      const auto found = by_name.find(node.name);
-      cycles.push_back(found == by_name.end() ? 0 : found->second);
-    }
-    return cycles;
-  }
-
   // Schemes with 16 bits in all values but those that expensive nodes read.
   void add_wide_but_expensive(std::vector<Candidate>& candidates) const {
     for (quantize::WideValues& values : quantize::wide_but_expensive(model_.graph, cycles_of_nodes_)) {
       const size_t count = values.narrow.size();
-      candidates.push_back({.scheme = scheme_with(**quantize::parse_scheme("int8"), std::move(values.wide),
-                                                  fmt::format("int16x8, but int8 where the {} most expensive {} read",
-                                                              count, count == 1 ? "node" : "nodes")),
-                            .narrow = fmt::format("{}", fmt::join(values.narrow, ", "))});
+      candidates.push_back(
+          {.scheme = trials_.scheme_with(**quantize::parse_scheme("int8"), std::move(values.wide),
+                                         fmt::format("int16x8, but int8 where the {} most expensive {} read", count,
+                                                     count == 1 ? "node" : "nodes")),
+           .narrow = fmt::format("{}", fmt::join(values.narrow, ", "))});
     }
   }
 
@@ -377,22 +225,19 @@ class MixedPrecision {
       narrowed(node);
     }
     if (overrides.empty()) return std::nullopt;
-    return scheme_with(**quantize::parse_scheme("int16x8"), std::move(overrides),
-                       "int16x8, products of two values in int8");
+    return trials_.scheme_with(**quantize::parse_scheme("int16x8"), std::move(overrides),
+                               "int16x8, products of two values in int8");
   }
 
   // The nodes where most error enters, in 16 bits.
   Result<quantize::Scheme> worst_layers_wide() {
-    CARINA_TRY(const auto values, quantize::similarity_of_values(observed_->floats(), *int8_, trial_samples_,
-                                                                 similarity_options(), Log{}));
-    const std::vector<std::string> names = quantize::worst_layers(
-        observed_->floats(), quantize::layer_errors(observed_->floats(), values), quantize::kWorstLayers);
+    CARINA_TRY(const std::vector<std::string> names, trials_.worst_layers(*int8_));
     std::vector<quantize::Override> overrides;
     for (const std::string& name : names)
       overrides.push_back(
           {.of = quantize::Override::Of::kNode, .name = name, .scheme = **quantize::parse_scheme("int16x8")});
-    return scheme_with(**quantize::parse_scheme("int8"), std::move(overrides),
-                       fmt::format("{} layers in int16x8, the rest in int8", names.size()));
+    return trials_.scheme_with(**quantize::parse_scheme("int8"), std::move(overrides),
+                               fmt::format("{} layers in int16x8, the rest in int8", names.size()));
   }
 
   // All schemes that are considered: they do not depend on the budget, so that a larger one never gives a worse result.
@@ -401,7 +246,8 @@ class MixedPrecision {
     std::vector<Candidate> candidates{std::move(int8)};
     for (const quantize::SchemeAlternative& one : quantize::kSchemeAlternatives) {
       if (one.spec != "int8")
-        candidates.push_back({.scheme = scheme_with(**quantize::parse_scheme(one.spec), {}, std::string(one.spec))});
+        candidates.push_back(
+            {.scheme = trials_.scheme_with(**quantize::parse_scheme(one.spec), {}, std::string(one.spec))});
     }
     const size_t plain = candidates.size();
     CARINA_TRY(const std::vector<std::vector<bool>> found, divisions());
@@ -486,7 +332,7 @@ class MixedPrecision {
     });
     std::vector<results::MeasuredScheme> schemes;
     for (const Candidate* one : front)
-      schemes.push_back({.scheme = one->scheme.name.substr(kPrefix.size()),
+      schemes.push_back({.scheme = one->scheme.name.substr(SchemeTrials::kNamePrefix.size()),
                          .wide = options_of(*one),
                          .cycles = one->gives.cycles,
                          .cpu_cycles = one->gives.cpu_cycles,
@@ -520,8 +366,8 @@ class MixedPrecision {
     }
     const nlohmann::ordered_json file{{"model", model_.name},
                                       {"target", backend_.target},
-                                      {"samples", final_samples_.size()},
-                                      {"held_out", is_held_out_},
+                                      {"samples", trials_.held_out_samples()},
+                                      {"held_out", trials_.is_held_out()},
                                       {"front", std::move(front)}};
     return write_file(path, file.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
@@ -542,26 +388,17 @@ class MixedPrecision {
          .what = fmt::format(
              "--quantize {}: {}. With 8 bits everywhere: {}. With 16 bits everywhere: {}. Measured on {} samples{}",
              candidates[best].scheme.name, text(candidates[best].gives), text(narrow), text(wide->gives),
-             final_samples_.size(), is_held_out_ ? " that were not calibrated with" : ""),
+             trials_.held_out_samples(), trials_.is_held_out() ? " that were not calibrated with" : ""),
          .severity = Severity::kNote});
     return {};
   }
 
   const models::Model& model_;
-  const CompileOptions& options_;
   const backends::Backend& backend_;
   const Log& log_;
-  evaluate::KernelEvaluator evaluator_;
-  std::optional<datasets::DataSet> calibration_;
-  std::optional<quantize::Observed> observed_;
-  std::optional<quantize::Observed> unequalized_;
-  std::optional<ir::Graph> int8_;                  // the model with 8 bits everywhere
-  std::vector<int64_t> cycles_of_nodes_;           // of that graph, by node of the model
-  bool is_held_out_ = false;                       // whether calibration does not see the samples to measure on
-  std::vector<datasets::Sample> final_samples_;    // to measure on
-  std::vector<std::vector<Tensor>> final_wanted_;  // the float model's outputs for these
-  std::vector<datasets::Sample> trial_samples_;    // the first of these
-  std::vector<std::vector<Tensor>> trial_wanted_;
+  SchemeTrials trials_;
+  std::optional<ir::Graph> int8_;                 // the model with 8 bits everywhere
+  std::vector<int64_t> cycles_of_nodes_;          // of that graph, by node of the model
   std::vector<std::pair<size_t, size_t>> parts_;  // nodes from, to
 };
 

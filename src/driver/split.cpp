@@ -22,7 +22,7 @@ Diagnostics about_origins(Diagnostics errors, const ir::Graph& graph) {
 
 namespace {
 
-// Lowers a delegate to TOSA. Origins of nodes, and Diagnostic::node of errors, are nodes of the prepared graph.
+// Lowers a delegate to TOSA. Origins of nodes, and Diagnostic::node of errors, are nodes of the normalized graph.
 Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const lower::Target& target, const ir::PassOptions& passes,
                                  const Log& log) {
   auto lowered = lower::to_tosa(delegate, target, passes, log);
@@ -49,7 +49,7 @@ std::vector<std::optional<ir::Rejection>> explained(std::vector<std::optional<ir
 
 }  // namespace
 
-Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
+Result<Split> split_graph(const ir::Graph& normalized, const backends::Backend& backend, const SplitOptions& options,
                           const std::vector<ir::Rejection>& rejected, const Log& log) {
   partition::PartitionOptions wanted{static_cast<const options::PartitionOptions&>(options)};
   wanted.cpu_ops = options.made_ops;
@@ -61,7 +61,7 @@ Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& ba
   const auto legality = [&](const ir::Graph& annotated) {
     return explained(lower::rejections_of(annotated, backend.lowering), annotated, options.left_float);
   };
-  CARINA_TRY(split.partitioned, partition::partition(prepared, legality, wanted, log));
+  CARINA_TRY(split.partitioned, partition::partition(normalized, legality, wanted, log));
   CARINA_CHECKED(normalize::to_core_aten(split.partitioned.program, log));
   const ir::PassOptions passes = models::options_for(options.passes, lower::clean_up_pipeline());
   Diagnostics errors;

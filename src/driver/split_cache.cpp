@@ -8,7 +8,7 @@ struct SplitCache::Entry {
   Result<Split> split;
 };
 
-Result<Split> SplitCache::split(const ir::Graph& prepared, const backends::Backend& backend,
+Result<Split> SplitCache::split(const ir::Graph& normalized, const backends::Backend& backend,
                                 const SplitOptions& options, const Log& log) {
   const std::shared_ptr<Entry> entry = [&] {
     const std::scoped_lock lock(mutex_);
@@ -19,7 +19,7 @@ Result<Split> SplitCache::split(const ir::Graph& prepared, const backends::Backe
   std::call_once(entry->once, [&] {
     const Log collector{.note = [&](const Diagnostic& note) { entry->notes.push_back(note); },
                         .progress = log.progress};
-    entry->split = split_graph(prepared, backend, options, {}, collector);
+    entry->split = split_graph(normalized, backend, options, {}, collector);
   });
   for (const Diagnostic& note : entry->notes) log.note(note);
   return entry->split;

@@ -16,8 +16,8 @@ namespace carina::driver {
 class SplitCache {
  public:
   // Returns the result and logs the notes of split_graph() with nothing rejected. Every call must pass the same
-  // `prepared` graph, the same `keep` filter (apart from modules) and the same passes.
-  Result<Split> split(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
+  // `normalized` graph, the same `keep` filter (apart from modules) and the same passes.
+  Result<Split> split(const ir::Graph& normalized, const backends::Backend& backend, const SplitOptions& options,
                       const Log& log);
 
  private:

@@ -79,21 +79,21 @@ struct Extended {
 // inputs and dequantizes its outputs.
 Extended with_float_ends(ir::Graph graph) {
   const size_t nodes = graph.nodes.size();
-  std::vector<ir::Node> before, behind;
+  std::vector<ir::Node> before, after;
   for (ir::ValueId& input : graph.inputs) {
     if (is_quantized_float(graph, input)) input = add_qdq(graph, input, AtenOp::quantize_per_tensor_default, before);
   }
   for (ir::ValueId& output : graph.outputs) {
     if (is_quantized_float(graph, output))
-      output = add_qdq(graph, output, AtenOp::dequantize_per_tensor_default, behind);
+      output = add_qdq(graph, output, AtenOp::dequantize_per_tensor_default, after);
   }
   graph.nodes.insert(graph.nodes.begin(), before.begin(), before.end());
-  graph.nodes.insert(graph.nodes.end(), behind.begin(), behind.end());
+  graph.nodes.insert(graph.nodes.end(), after.begin(), after.end());
   return {.graph = std::move(graph), .before = before.size(), .nodes = nodes};
 }
 
-Result<lower::Lowered> lower_with_float_ends(const ir::Graph& prepared, const lower::Target& target, const Log& log) {
-  const Extended extended = with_float_ends(prepared);
+Result<lower::Lowered> lower_with_float_ends(const ir::Graph& normalized, const lower::Target& target, const Log& log) {
+  const Extended extended = with_float_ends(normalized);
   auto lowered = lower::to_tosa(extended.graph, target, log);
   if (!lowered) {
     for (Diagnostic& error : lowered.error()) {
@@ -111,11 +111,11 @@ Result<lower::Lowered> lower_with_float_ends(const ir::Graph& prepared, const lo
 
 }  // namespace
 
-Result<lower::Lowered> lower_whole(const ir::Graph& prepared, const lower::Target& target, const Log& log) {
-  CARINA_TRY(lower::Lowered lowered, target.takes_floats ? lower_with_float_ends(prepared, target, log)
-                                                         : lower::to_tosa(prepared, target, log));
-  CARINA_CHECKED(check_boundary(prepared, prepared.inputs, lowered.graph, lowered.graph.inputs));
-  CARINA_CHECKED(check_boundary(prepared, prepared.outputs, lowered.graph, lowered.graph.outputs));
+Result<lower::Lowered> lower_whole(const ir::Graph& normalized, const lower::Target& target, const Log& log) {
+  CARINA_TRY(lower::Lowered lowered, target.takes_floats ? lower_with_float_ends(normalized, target, log)
+                                                         : lower::to_tosa(normalized, target, log));
+  CARINA_CHECKED(check_boundary(normalized, normalized.inputs, lowered.graph, lowered.graph.inputs));
+  CARINA_CHECKED(check_boundary(normalized, normalized.outputs, lowered.graph, lowered.graph.outputs));
   return lowered;
 }
 

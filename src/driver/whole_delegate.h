@@ -9,8 +9,8 @@
 namespace carina::driver {
 
 // Lowers a graph that the caller has cut out of a model. All of it runs on the target. Its inputs and outputs are not
-// converted, except that int64 becomes int32. Errors: those of lower::to_tosa(), about nodes of `prepared`; inputs or
+// converted, except that int64 becomes int32. Errors: those of lower::to_tosa(), about nodes of `normalized`; inputs or
 // outputs of a type that the target does not support.
-Result<lower::Lowered> lower_whole(const ir::Graph& prepared, const lower::Target& target, const Log& log);
+Result<lower::Lowered> lower_whole(const ir::Graph& normalized, const lower::Target& target, const Log& log);
 
 }  // namespace carina::driver

@@ -21,11 +21,11 @@ std::vector<Axis> axes_of(const runtime::Tensor& tensor) {
   std::vector<Axis> axes(tensor.rank());
   size_t in_memory = 1, in_shape = 1;
   for (size_t i = tensor.rank(); i-- > 0;) {
-    Axis &last = axes[i], &behind = axes[tensor.dim_order()[i]];
+    Axis &last = axes[i], &next = axes[tensor.dim_order()[i]];
     last.count = static_cast<size_t>(tensor.sizes()[i]);
     last.step_in_shape = in_shape;
     in_shape *= last.count;
-    behind.step_in_memory = in_memory;
+    next.step_in_memory = in_memory;
     in_memory *= static_cast<size_t>(tensor.sizes()[tensor.dim_order()[i]]);
   }
   return axes;
@@ -45,11 +45,11 @@ void for_places(std::span<const Axis> axes, size_t in_shape, size_t in_memory, c
     for_places(axes.subspan(1), in_shape + i * axes[0].step_in_shape, in_memory + i * axes[0].step_in_memory, function);
 }
 
-enum class Way : uint8_t { kToMemory, kFromMemory };
+enum class Direction : uint8_t { kToMemory, kFromMemory };
 
 template <size_t kBytes>
-void copy(std::span<const Axis> axes, Way way, const std::byte* from, std::byte* to) {
-  const bool in = way == Way::kToMemory;
+void copy(std::span<const Axis> axes, Direction direction, const std::byte* from, std::byte* to) {
+  const bool in = direction == Direction::kToMemory;
   const Axis outer = axes[axes.size() - 2], inner = axes.back();
   const size_t source_step = kBytes * (in ? inner.step_in_shape : inner.step_in_memory);
   const size_t target_step = kBytes * (in ? inner.step_in_memory : inner.step_in_shape);
@@ -63,10 +63,10 @@ void copy(std::span<const Axis> axes, Way way, const std::byte* from, std::byte*
 }
 
 // Reorders the elements of a tensor with at least two axes. A tensor with one axis has only one order.
-Buffer reordered(const runtime::Tensor& tensor, Way way, std::span<const std::byte> elements) {
+Buffer reordered(const runtime::Tensor& tensor, Direction direction, std::span<const std::byte> elements) {
   if (tensor.contiguous()) return Buffer::copy_of(elements);
   std::vector<Axis> axes = axes_of(tensor);
-  if (way == Way::kToMemory) axes = in_memory(tensor, axes);
+  if (direction == Direction::kToMemory) axes = in_memory(tensor, axes);
   // Elements that are adjacent in the destination are written together. The inner loop runs over the longer of the two
   // innermost axes.
   if (Axis& outer = axes[axes.size() - 2], &inner = axes.back(); inner.count < outer.count) std::swap(outer, inner);
@@ -74,19 +74,19 @@ Buffer reordered(const runtime::Tensor& tensor, Way way, std::span<const std::by
   std::byte* to = buffer.bytes().data();
   switch (const size_t bytes = runtime::element_bytes(tensor.type)) {
     case 1:
-      copy<1>(axes, way, elements.data(), to);
+      copy<1>(axes, direction, elements.data(), to);
       break;
     case 2:
-      copy<2>(axes, way, elements.data(), to);
+      copy<2>(axes, direction, elements.data(), to);
       break;
     case 4:
-      copy<4>(axes, way, elements.data(), to);
+      copy<4>(axes, direction, elements.data(), to);
       break;
     case 8:
-      copy<8>(axes, way, elements.data(), to);
+      copy<8>(axes, direction, elements.data(), to);
       break;
     case 16:
-      copy<16>(axes, way, elements.data(), to);
+      copy<16>(axes, direction, elements.data(), to);
       break;
     default:
       CARINA_UNREACHABLE("element bytes", bytes);
@@ -97,11 +97,11 @@ Buffer reordered(const runtime::Tensor& tensor, Way way, std::span<const std::by
 }  // namespace
 
 Buffer to_memory_order(const runtime::Tensor& tensor, std::span<const std::byte> elements) {
-  return reordered(tensor, Way::kToMemory, elements);
+  return reordered(tensor, Direction::kToMemory, elements);
 }
 
 Buffer from_memory_order(const runtime::Tensor& tensor, std::span<const std::byte> elements) {
-  return reordered(tensor, Way::kFromMemory, elements);
+  return reordered(tensor, Direction::kFromMemory, elements);
 }
 
 }  // namespace carina::evaluate

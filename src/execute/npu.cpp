@@ -285,7 +285,7 @@ Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
                                   .threads = request.threads,
                                   .own_system_config = target.system,
                                   .own_memory_mode = target.memory,
-                                  .has_read = [behind = PageReleaser()](auto read) mutable { behind.add(read); },
+                                  .has_read = [releaser = PageReleaser()](auto read) mutable { releaser.add(read); },
                                   .between_operations = run_progress(log)};
   CARINA_TRY(StreamRun run, simulate_stream(request, subject, options));
   if (!request.trace_file.empty())

@@ -30,7 +30,7 @@ Result<std::unique_ptr<ProgramSession>> ProgramSession::load(const Buffer& progr
                         .threads = options.threads,
                         .own_system_config = session->target_.system,
                         .own_memory_mode = session->target_.memory,
-                        .has_read = [behind = PageReleaser()](auto read) mutable { behind.add(read); },
+                        .has_read = [releaser = PageReleaser()](auto read) mutable { releaser.add(read); },
                         .between_operations = run_progress(log)});
   session->fast_ = backends::fast_memory_of(session->target_);
   session->ethos_u_.emplace(*session->npu_, session->fast_.bytes());

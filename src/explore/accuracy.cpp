@@ -217,7 +217,7 @@ class Programs {
       : where_(request.program),
         fast_(backends::fast_memory_of(target)),
         npu_(simulate::Options{.threads = threads,
-                               .has_read = [behind = PageReleaser()](auto read) mutable { behind.add(read); }}),
+                               .has_read = [releaser = PageReleaser()](auto read) mutable { releaser.add(read); }}),
         npu_backend_(npu_, fast_.bytes()),
         npu_recorder_(npu_backend_) {}
 

@@ -44,8 +44,8 @@ std::map<std::string, size_t> positions_of(const Layers& layers) {
   return positions;
 }
 
-// Merges layers.
-results::LayerReport together(results::LayerReport first, const results::LayerReport& second) {
+// The sum of two layers, under the name of the first.
+results::LayerReport merged(results::LayerReport first, const results::LayerReport& second) {
   results::NpuReport both;
   std::string operation =
       first.operation == second.operation ? first.operation : first.operation + " + " + second.operation;
@@ -77,7 +77,7 @@ std::vector<results::ComparedLayer> by_name(const Layers& a, const Layers& b) {
     }
     last = *layer_index + 1;
     std::optional<results::LayerReport>& beside = groups[last].front().b;
-    beside = beside ? together(*beside, layer) : layer;
+    beside = beside ? merged(*beside, layer) : layer;
   }
   std::vector<results::ComparedLayer> rows;
   for (const auto& group : groups) std::ranges::copy(group, std::back_inserter(rows));

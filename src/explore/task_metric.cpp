@@ -32,7 +32,7 @@ std::vector<int64_t> core_of(std::span<const int64_t> shape) {
   return {first, shape.end()};
 }
 
-// Returns the axis of the output without which it has the label's shape: the classes. The first one behind the batch
+// Returns the axis of the output without which it has the label's shape: the classes. The first one after the batch
 // that fits.
 std::optional<size_t> class_axis(const Shape& output, const Shape& label) {
   for (size_t axis = output.rank() > 1 ? 1 : 0; axis < output.rank(); ++axis) {

@@ -91,7 +91,7 @@ Result<void> check_folder(const CommandFiles::OutputFolder& folder, const Inputs
 }
 
 // Returns the file that a link names, although it may not exist yet. Other paths stay.
-fs::path behind_links(fs::path path) {
+fs::path after_links(fs::path path) {
   std::error_code error;
   constexpr int kMaxLinks = 40;  // Linux follows as many
   for (int links = 0; links < kMaxLinks && fs::is_symlink(path, error); ++links)
@@ -102,7 +102,7 @@ fs::path behind_links(fs::path path) {
 // Returns the canonical path, which is equal for all names of a file, even if the file does not exist yet.
 std::string resolved(const std::string& path) {
   std::error_code error;
-  const fs::path whole = fs::weakly_canonical(behind_links(fs::absolute(path, error)), error);
+  const fs::path whole = fs::weakly_canonical(after_links(fs::absolute(path, error)), error);
   return error ? path : whole.string();
 }
 

@@ -44,6 +44,6 @@ using E5M2 = Narrow<DType::kFp8E5M2, uint8_t, &fp8e5m2_to_fp32, &fp32_to_fp8e5m2
 using E2M3 = Narrow<DType::kFp6E2M3, uint8_t, &fp6e2m3_to_fp32, &fp32_to_fp6e2m3>;
 using E3M2 = Narrow<DType::kFp6E3M2, uint8_t, &fp6e3m2_to_fp32, &fp32_to_fp6e3m2>;
 using E2M1 = Narrow<DType::kFp4E2M1, uint8_t, &fp4e2m1_to_fp32, &fp32_to_fp4e2m1>;
-using E8M0 = Narrow<DType::kFp8UE8M0, uint8_t, &fp32_of_fp8ue8m0, &fp8ue8m0_of_fp32>;
+using E8M0 = Narrow<DType::kFp8UE8M0, uint8_t, &fp8ue8m0_to_fp32, &fp32_to_fp8ue8m0>;
 
 }  // namespace carina::interpret

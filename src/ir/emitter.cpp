@@ -26,7 +26,7 @@ ScaleFactor narrow_factor_of(double scale) {
     multiplier >>= 1;
     ++exponent;
   }
-  return {.multiplier = multiplier, .shift = std::clamp(15 - exponent, 2, 62)};
+  return {.multiplier = static_cast<uint32_t>(multiplier), .shift = std::clamp(15 - exponent, 2, 62)};
 }
 
 // Limits a factor to the range of RESCALE, 0 to 2^28. A factor beyond the width of the result saturates all values but

@@ -70,8 +70,8 @@ void propagate_forwards(ir::Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (!is_data_movement(node) && !joins_alike(graph, node) && !pads_with_zero(node)) continue;
     const auto& before = graph[node.inputs[0]].quantization;
-    ir::Value& behind = graph[node.outputs[0]];
-    if (before && !before->per_channel() && !behind.quantization) behind.quantization = before;
+    ir::Value& after = graph[node.outputs[0]];
+    if (before && !before->per_channel() && !after.quantization) after.quantization = before;
   }
 }
 
@@ -118,15 +118,15 @@ void propagate_through_alpha(ir::Graph& graph) {
     if (node.op != ir::Op(AtenOp::mul_Tensor)) continue;
     const auto& before = graph[node.inputs[0]].quantization;
     ir::Value& number = graph[node.inputs[1]];
-    ir::Value& behind = graph[node.outputs[0]];
+    ir::Value& after = graph[node.outputs[0]];
     const bool is_number = number.constant && !number.quantization && number.dtype == DType::kFp32 &&
                            number.constant->values<float>().size() == 1 && users[node.inputs[1].index()].size() == 1;
-    if (!is_number || !before || before->per_channel() || behind.quantization || !sole_user_adds(node.outputs[0]))
+    if (!is_number || !before || before->per_channel() || after.quantization || !sole_user_adds(node.outputs[0]))
       continue;
     const double alpha = number.constant->values<float>()[0];
     if (alpha <= 0 || !is_integer(before->dtype)) continue;
-    behind.quantization = before;
-    behind.quantization->scales[0] *= alpha;
+    after.quantization = before;
+    after.quantization->scales[0] *= alpha;
     number.quantization = before;
     number.quantization->scales[0] = alpha;
     number.quantization->zero_points[0] = 0;

@@ -107,7 +107,7 @@ Result<void> append_narrow(Scanner& scan, DType dtype, std::vector<uint8_t>& out
            : dtype == DType::kFp6E2M3  ? fp32_to_fp6e2m3(value)
            : dtype == DType::kFp6E3M2  ? fp32_to_fp6e3m2(value)
            : dtype == DType::kFp4E2M1  ? fp32_to_fp4e2m1(value)
-           : dtype == DType::kFp8UE8M0 ? fp8ue8m0_of_fp32(value)
+           : dtype == DType::kFp8UE8M0 ? fp32_to_fp8ue8m0(value)
                                        : fp32_to_fp8e5m2(value);
   }
   if (wide)

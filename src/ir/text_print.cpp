@@ -93,7 +93,7 @@ std::string narrow_text(DType dtype, uint32_t bits) {
       value = fp4e2m1_to_fp32(static_cast<uint8_t>(bits));
       break;
     case DType::kFp8UE8M0:
-      value = fp32_of_fp8ue8m0(static_cast<uint8_t>(bits));
+      value = fp8ue8m0_to_fp32(static_cast<uint8_t>(bits));
       break;
     default:
       CARINA_UNREACHABLE("narrow float", dtype);

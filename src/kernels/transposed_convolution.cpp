@@ -36,7 +36,7 @@ struct AxisPhase {
 };
 
 AxisPhase phase_of(const TransposedAxis& axis, int64_t remainder) {
-  // The first output that is not negative with (output - pad) modulo stride = remainder.
+  // The first output position, of those from 0 on, where (position - pad) modulo stride is `remainder`.
   const int64_t first = ((remainder + axis.pad) % axis.stride + axis.stride) % axis.stride;
   const bool has_taps = remainder < axis.kernel;
   return {.first = first,

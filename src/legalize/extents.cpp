@@ -19,7 +19,7 @@ Result<bool> greatest_of_all(normalize::Rewriter& in, const Node& node, const lo
       node.attributes.integers("padding") != Ints{0, 0} || node.attributes.integers("dilation") != Ints{1, 1})
     return false;
   return normalize::rewritten(
-      in.into(node.outputs[0], AtenOp::amax_default, {node.inputs[0]}, {{"dim", Ints{2, 3}}, {"keepdim", true}}));
+      in.define(node.outputs[0], AtenOp::amax_default, {node.inputs[0]}, {{"dim", Ints{2, 3}}, {"keepdim", true}}));
 }
 
 // The elements along one axis that a convolution reads for `count` results from `first` on.
@@ -39,9 +39,9 @@ Reach reach_of(const normalize::Rewriter& in, const Node& node, size_t axis) {
 ValueId part(normalize::Rewriter& in, const Node& node, size_t axis, int64_t first, int64_t count) {
   const Reach reach = reach_of(in, node, axis);
   const int64_t size = in.shape(node.inputs[0])[2 + axis];
-  Margins margins{.before = {0, 0}, .behind = {0, 0}};
+  Margins margins{.before = {0, 0}, .after = {0, 0}};
   margins.before[axis] = -reach.start(first);
-  margins.behind[axis] = reach.start(first) + reach.size(count) - size;
+  margins.after[axis] = reach.start(first) + reach.size(count) - size;
   ir::Attributes attributes = node.attributes;
   Ints padding = attributes.integers("padding");
   padding[axis] = 0;
@@ -66,7 +66,7 @@ Result<bool> convolution_in_parts(normalize::Rewriter& in, const Node& node, con
   for (int64_t first = 0; first < out[2 + axis]; first += each)
     parts.push_back(part(in, node, axis, first, std::min(each, out[2 + axis] - first)));
   return normalize::rewritten(
-      in.into(node.outputs[0], AtenOp::cat_default, parts, {{"dim", static_cast<int64_t>(2 + axis)}}));
+      in.define(node.outputs[0], AtenOp::cat_default, parts, {{"dim", static_cast<int64_t>(2 + axis)}}));
 }
 
 constexpr LegalizeRow kExtentRows[] = {

@@ -59,11 +59,11 @@ ValueId with_margins(normalize::Rewriter& in, ValueId image, const Margins& marg
   std::vector<int64_t> pad;  // last axis first
   Shape shape = in.shape(image);
   for (size_t axis = 2; axis-- > 0;) {
-    const int64_t before = margins.before[axis], behind = margins.behind[axis];
-    const int64_t kept = shape[2 + axis] + std::min<int64_t>(before, 0) + std::min<int64_t>(behind, 0);
+    const int64_t before = margins.before[axis], after = margins.after[axis];
+    const int64_t kept = shape[2 + axis] + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
     image = picked(in, image, {.axis = 2 + axis, .start = std::max<int64_t>(-before, 0), .count = kept, .step = 1});
-    pad.insert(pad.end(), {std::max<int64_t>(before, 0), std::max<int64_t>(behind, 0)});
-    shape[2 + axis] += before + behind;
+    pad.insert(pad.end(), {std::max<int64_t>(before, 0), std::max<int64_t>(after, 0)});
+    shape[2 + axis] += before + after;
   }
   if (std::ranges::all_of(pad, [](int64_t n) { return n == 0; })) return image;
   return in.move(AtenOp::constant_pad_nd_default, {image}, {{"pad", pad}, {"value", int64_t{0}}}, shape);

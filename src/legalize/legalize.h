@@ -20,7 +20,7 @@ struct Legalized {
 };
 
 // Rewrites nodes that the target rejects into nodes that it supports, if no result changes: quantization, integer sums
-// and rounding stay the same. `graph` is prepared and quantized as a whole; its values keep names and types. Returns
+// and rounding stay the same. `graph` is normalized and quantized as a whole; its values keep names and types. Returns
 // the rewrites in the order of the nodes. Errors: none for a valid graph.
 Result<std::vector<Legalized>> legalize(ir::Graph& graph, const lower::Target& target);
 

@@ -34,7 +34,7 @@ struct Picked {
 ir::ValueId picked(normalize::Rewriter& in, ir::ValueId x, const Picked& which);
 // Zeros before and after the rows (axis 2) and columns (axis 3) of an image. Negative numbers remove elements.
 struct Margins {
-  std::vector<int64_t> before, behind;
+  std::vector<int64_t> before, after;
 };
 ir::ValueId with_margins(normalize::Rewriter& in, ir::ValueId image, const Margins& margins);
 // A new value that is quantized as `like` is.

@@ -60,7 +60,7 @@ class Reader {
   }
 
  private:
-  // A plan may leave gaps for alignment, but no tensor begins behind the end of all others laid in a row. So a file
+  // A plan may leave gaps for alignment, but no tensor begins past the end of all others laid in a row. So a file
   // that declares little memory gets little.
   Result<void> set_memory() {
     int64_t declared = 0, own = 0;
@@ -79,7 +79,7 @@ class Reader {
     for (size_t i = 0; i < graph_.tensors.size(); ++i) {
       if (out_.addresses[i] > declared)
         return damaged(fmt::format("{}: tensor {}", where_, graph_.tensors[i].name),
-                       "an address behind the end of the arena", fmt::format("at most {}", declared),
+                       "an address past the end of the arena", fmt::format("at most {}", declared),
                        fmt::to_string(out_.addresses[i]));
     }
     if (out_.arena_bytes + out_.fast_bytes + own > kMaxMemory)

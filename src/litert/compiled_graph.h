@@ -34,7 +34,7 @@ struct CompiledGraph {
 
 // Checks the custom operators and the addresses of a file. Errors: operands that are missing or of the wrong kind; a
 // plan of another number of tensors, or with addresses that are not possible; inputs and outputs of a stream that have
-// no address, or do not lie in its scratch; addresses behind the end of the arena; more than 4 GiB of memory; streams
+// no address, or do not lie in its scratch; addresses past the end of the arena; more than 4 GiB of memory; streams
 // that are not driver payloads.
 Result<CompiledGraph> read_compiled(const tflite::Model& model, const std::string& where);
 

@@ -10,7 +10,7 @@
 #include "ir/rejection.h"
 #include "lower/target.h"
 
-// Checks of a node against a target's limits, which each lowering's rule is made of.
+// Checks of a node against a target's limits. The legality rule of each lowering consists of them.
 namespace carina::lower {
 
 using Rejected = std::optional<ir::Rejection>;

@@ -22,7 +22,7 @@ struct Lowered {
   std::vector<ir::ValueId> value_of;
 };
 
-// Lowers a prepared ATen graph to TOSA 1.0, in the idioms of a target. It does not check the target's limits
+// Lowers a normalized ATen graph to TOSA 1.0, in the idioms of a target. It does not check the target's limits
 // (legality.h does). Values with `quantization` become integers (profile PRO-INT), float values stay fp32 (PRO-FP), and
 // integer values keep their type, except that int64 constants and indices become int32. Graph inputs and outputs keep
 // ATen's order, names and layout (NCHW); a quantized input or output is a tensor of its integers. A TOSA value that

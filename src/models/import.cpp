@@ -3,7 +3,7 @@
 #include "evaluate/kernel_evaluator.h"
 #include "models/passes.h"
 #include "models/quantize.h"
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 #include "quantize/import.h"
 
 namespace carina::models {
@@ -14,10 +14,10 @@ Result<void> normalize_graph(ir::Graph& graph, const ImportOptions& options, con
   const bool for_cpu = options.for_cpu && !is_quantized(graph);
   CARINA_CHECKED(quantize::fold_imported_weights(graph));
   const evaluate::KernelEvaluator evaluator;
-  ir::PassOptions own = options_for(passes, normalize::prepare_pipeline());
+  ir::PassOptions own = options_for(passes, normalize::pipeline());
   own.evaluator = &evaluator;
-  if (for_cpu) return normalize::prepare_for_cpu(graph, own, log);
-  return normalize::prepare(graph, own, log);
+  if (for_cpu) return normalize::normalize_for_cpu(graph, own, log);
+  return normalize::normalize(graph, own, log);
 }
 
 Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
@@ -30,9 +30,9 @@ Import import_model(const Buffer& file, const std::string& where, const Log& log
                 .unknown = std::move(reading.unknown)};
   if (!result.graph) return result;
   ir::Graph imported = *result.graph;
-  const auto prepared = normalize_graph(*result.graph, options, log);
-  if (prepared) return result;
-  result.graph = std::unexpected(prepared.error());
+  const auto normalized = normalize_graph(*result.graph, options, log);
+  if (normalized) return result;
+  result.graph = std::unexpected(normalized.error());
   result.readable = std::move(imported);
   return result;
 }

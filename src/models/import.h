@@ -20,7 +20,7 @@ namespace carina::models {
 struct Model {
   std::string name;                   // as messages call it
   std::vector<pt2::ModelNode> nodes;  // of the user's model
-  // Normalized (normalize::prepare); Node::origin is the index in `nodes`. Values have `quantization` once they are
+  // Normalized (normalize::normalize); Node::origin is the index in `nodes`. Values have `quantization` once they are
   // quantized.
   ir::Graph graph;
   std::string quantization = "none";              // the origin of the quantization, for reports
@@ -35,7 +35,7 @@ struct ImportOptions {
   int64_t loop_rounds = 0;                   // pt2::ReadOptions::loop_rounds
   bool keep_unknown = false;                 // pt2::ReadOptions::keep_unknown
   std::set<std::string> shared_states = {};  // pt2::ReadOptions::shared_states
-  bool for_cpu = false;                      // normalize::prepare_for_cpu(), if the model is not quantized
+  bool for_cpu = false;                      // normalize::normalize_for_cpu(), if the model is not quantized
 };
 
 // The result of an import, with partial results if it failed.

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include "lower/lower.h"
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 
 namespace carina::models {
 
@@ -19,7 +19,7 @@ bool has(std::span<const ir::Pass> pipeline, std::string_view name) {
 
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
-  for (const auto pipeline : {normalize::prepare_pipeline(), lower::clean_up_pipeline()}) {
+  for (const auto pipeline : {normalize::pipeline(), lower::clean_up_pipeline()}) {
     for (const ir::Pass& pass : pipeline) names.emplace_back(pass.name);
   }
   return names;

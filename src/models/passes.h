@@ -9,7 +9,7 @@
 
 namespace carina::models {
 
-// The passes that options may name, in order: those of normalize::prepare() and of lower::to_tosa().
+// The passes that options may name, in order: those of normalize::normalize() and of lower::to_tosa().
 std::vector<std::string> pass_names();
 
 // Checks the pass names of the options. Errors (usage): an unknown name.

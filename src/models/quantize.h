@@ -57,7 +57,7 @@ bool is_quantized(const ir::Graph& graph);
 
 // Quantizes the model: it keeps the model's own quantization, calibrates, or leaves it float; Model::quantization names
 // the choice. Errors: kAlways without data (usage); those of the samples and of quantization. Diagnostic::node is a
-// node of the prepared graph.
+// node of the normalized graph.
 Result<void> quantize_model(Model& model, const QuantizeRequest& request, const Log& log);
 
 }  // namespace carina::models

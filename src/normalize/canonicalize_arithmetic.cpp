@@ -38,7 +38,7 @@ Result<bool> plus_scalar(Rewriter& in, const Node& node) {
   if (waits_for_fp32(in, node)) return false;
   const double other = node.attributes.number("other") * node.attributes.number("alpha");
   const ValueId scalar = in.scalar(other, in[node.outputs[0]].dtype);
-  return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], scalar}, {{"alpha", int64_t{1}}}));
+  return rewritten(in.define(node.outputs[0], kTo, {node.inputs[0], scalar}, {{"alpha", int64_t{1}}}));
 }
 
 bool mixes_types(const Rewriter& in, const Node& node) {
@@ -51,7 +51,7 @@ template <AtenOp kTo>
 Result<bool> without_alpha(Rewriter& in, const Node& node) {
   if (node.attributes.number("alpha") == 1 || (waits_for_fp32(in, node) && mixes_types(in, node))) return false;
   const ValueId other = times_alpha(in, node, node.inputs[1]);
-  return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], other}, {{"alpha", int64_t{1}}}));
+  return rewritten(in.define(node.outputs[0], kTo, {node.inputs[0], other}, {{"alpha", int64_t{1}}}));
 }
 
 // rsub(self, other) = other - alpha * self
@@ -59,12 +59,13 @@ Result<bool> rsub_to_sub(Rewriter& in, const Node& node) {
   if (waits_for_fp32(in, node)) return false;
   const ValueId self = times_alpha(in, node, node.inputs[0]);
   const ValueId other = node.inputs.size() > 1 ? node.inputs[1] : scalar_like(in, node, "other");
-  return rewritten(in.into(node.outputs[0], AtenOp::sub_Tensor, {other, self}, {{"alpha", int64_t{1}}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::sub_Tensor, {other, self}, {{"alpha", int64_t{1}}}));
 }
 
 Result<bool> mul_scalar(Rewriter& in, const Node& node) {
   if (waits_for_fp32(in, node)) return false;
-  return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], scalar_like(in, node, "other")}, {}));
+  return rewritten(
+      in.define(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], scalar_like(in, node, "other")}, {}));
 }
 
 // Division of floats. A constant divisor becomes a product with its inverse; any other divisor becomes a product with
@@ -72,7 +73,7 @@ Result<bool> mul_scalar(Rewriter& in, const Node& node) {
 Result<bool> div_scalar(Rewriter& in, const Node& node) {
   if (in[node.outputs[0]].dtype != DType::kFp32) return false;
   const ValueId inverse = in.scalar(1 / node.attributes.number("other"), DType::kFp32);
-  return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], inverse}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], inverse}, {}));
 }
 
 Result<bool> div_tensor(Rewriter& in, const Node& node) {
@@ -82,19 +83,20 @@ Result<bool> div_tensor(Rewriter& in, const Node& node) {
   }
   if (!divisor.constant) {
     const ValueId inverse = in.make(AtenOp::reciprocal_default, {node.inputs[1]}, {}, divisor.shape);
-    return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], inverse}, {}));
+    return rewritten(in.define(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], inverse}, {}));
   }
   MutableTensor inverse(DType::kFp32, divisor.shape);
   const bool is_float = divisor.constant->dtype == DType::kFp32;
   const Tensor floats = is_float ? *divisor.constant : dequantized(*divisor.constant, *divisor.quantization);
   std::ranges::transform(floats.values<float>(), inverse.values<float>().begin(), [](float v) { return 1 / v; });
   const ValueId constant = in.constant(divisor.name + "_inverse", std::move(inverse).freeze());
-  return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], constant}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], constant}, {}));
 }
 
 Result<bool> times(Rewriter& in, const Node& node, double factor) {
   if (in[node.outputs[0]].dtype != DType::kFp32 || in[node.inputs[0]].dtype != DType::kFp32) return false;
-  return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], in.scalar(factor, DType::kFp32)}, {}));
+  return rewritten(
+      in.define(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], in.scalar(factor, DType::kFp32)}, {}));
 }
 Result<bool> degrees_to_radians(Rewriter& in, const Node& node) {
   return times(in, node, std::numbers::pi / 180);
@@ -104,13 +106,13 @@ Result<bool> radians_to_degrees(Rewriter& in, const Node& node) {
 }
 
 Result<bool> square_to_mul(Rewriter& in, const Node& node) {
-  return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], node.inputs[0]}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], node.inputs[0]}, {}));
 }
 
 Result<bool> pow_by_exponent(Rewriter& in, const Node& node) {
   const double exponent = node.attributes.number("exponent");
   if (exponent == 2) return square_to_mul(in, node);
-  const auto unary = [&](AtenOp op) { return rewritten(in.into(node.outputs[0], op, {node.inputs[0]}, {})); };
+  const auto unary = [&](AtenOp op) { return rewritten(in.define(node.outputs[0], op, {node.inputs[0]}, {})); };
   if (exponent == 0.5) return unary(AtenOp::sqrt_default);
   if (exponent == -0.5) return unary(AtenOp::rsqrt_default);
   if (exponent == -1) return unary(AtenOp::reciprocal_default);

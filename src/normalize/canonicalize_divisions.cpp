@@ -39,7 +39,7 @@ Attributes without_other(const Node& node) {
 template <AtenOp kTo>
 Result<bool> by_tensor(Rewriter& in, const Node& node) {
   if (divides_floats(in, node)) return false;
-  return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], divisor_of(in, node)}, without_other(node)));
+  return rewritten(in.define(node.outputs[0], kTo, {node.inputs[0], divisor_of(in, node)}, without_other(node)));
 }
 
 // The scalar has no shape, so the dividend must have the shape of the result.
@@ -49,15 +49,15 @@ Result<bool> by_scalar(Rewriter& in, const Node& node) {
   if (!divisor || !divides_floats(in, node) || in.shape(node.inputs[0]) != in.shape(node.outputs[0])) return false;
   Attributes attributes = node.attributes;
   attributes.set("other", *divisor);
-  return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0]}, std::move(attributes)));
+  return rewritten(in.define(node.outputs[0], kTo, {node.inputs[0]}, std::move(attributes)));
 }
 
 template <AtenOp kTo, AtenOp kPlain>
 Result<bool> by_mode(Rewriter& in, const Node& node, Result<bool> (*rounded)(Rewriter&, const Node&)) {
   if (!node.attributes.is_none("rounding_mode")) return rounded(in, node);
   return rewritten(
-      in.into(node.outputs[0], kPlain, node.inputs,
-              kPlain == AtenOp::div_Scalar ? Attributes{{"other", *node.attributes.find("other")}} : Attributes{}));
+      in.define(node.outputs[0], kPlain, node.inputs,
+                kPlain == AtenOp::div_Scalar ? Attributes{{"other", *node.attributes.find("other")}} : Attributes{}));
 }
 
 Result<bool> div_tensor_mode(Rewriter& in, const Node& node) {
@@ -71,25 +71,25 @@ template <AtenOp kTo>
 Result<bool> floor_divide(Rewriter& in, const Node& node) {
   Attributes attributes = node.attributes;
   attributes.set("rounding_mode", std::string("floor"));
-  return rewritten(in.into(node.outputs[0], kTo, node.inputs, std::move(attributes)));
+  return rewritten(in.define(node.outputs[0], kTo, node.inputs, std::move(attributes)));
 }
 
 Result<bool> scalar_by_tensor(Rewriter& in, const Node& node) {
   const ValueId dividend = constant_of(in, node, node.attributes.number("self"), in[node.outputs[0]].dtype);
-  return rewritten(in.into(node.outputs[0], AtenOp::remainder_Tensor, {dividend, node.inputs[0]}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::remainder_Tensor, {dividend, node.inputs[0]}, {}));
 }
 
 // round(x * 10^decimals) / 10^decimals
 Result<bool> round_to_decimals(Rewriter& in, const Node& node) {
   const int64_t decimals = node.attributes.integer("decimals");
   const ValueId x = node.inputs[0], output = node.outputs[0];
-  if (decimals == 0 || !is_float(in[x].dtype)) return rewritten(in.into(output, AtenOp::round_default, {x}, {}));
+  if (decimals == 0 || !is_float(in[x].dtype)) return rewritten(in.define(output, AtenOp::round_default, {x}, {}));
   const double factor = std::pow(10.0, std::abs(decimals));
   const AtenOp there = decimals > 0 ? AtenOp::mul_Scalar : AtenOp::div_Scalar;
   const AtenOp back = decimals > 0 ? AtenOp::div_Scalar : AtenOp::mul_Scalar;
   const ValueId scaled = in.make(there, {x}, {{"other", factor}}, in.shape(x));
   return rewritten(
-      in.into(output, back, {in.make(AtenOp::round_default, {scaled}, {}, in.shape(x))}, {{"other", factor}}));
+      in.define(output, back, {in.make(AtenOp::round_default, {scaled}, {}, in.shape(x))}, {{"other", factor}}));
 }
 
 constexpr RewriteRow kCanonicalizeDivisionsRows[] = {

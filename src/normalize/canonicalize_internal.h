@@ -32,7 +32,7 @@ ir::ValueId constant_of(Rewriter& in, const ir::Node& node, double value, DType 
 // Replaces the operator by one with the same meaning that the later passes know.
 template <AtenOp kTo>
 Result<bool> renamed(Rewriter& in, const ir::Node& node) {
-  return rewritten(in.into(node.outputs[0], kTo, node.inputs, node.attributes));
+  return rewritten(in.define(node.outputs[0], kTo, node.inputs, node.attributes));
 }
 
 }  // namespace carina::normalize

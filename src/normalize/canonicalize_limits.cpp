@@ -16,7 +16,7 @@ struct Limits {
 
 Result<bool> clamp_between(Rewriter& in, const Node& node, const Limits& limits) {
   return rewritten(
-      in.into(node.outputs[0], AtenOp::clamp_default, {node.inputs[0]}, {{"min", limits.min}, {"max", limits.max}}));
+      in.define(node.outputs[0], AtenOp::clamp_default, {node.inputs[0]}, {{"min", limits.min}, {"max", limits.max}}));
 }
 Result<bool> relu6_to_clamp(Rewriter& in, const Node& node) {
   return clamp_between(in, node, {.min = int64_t{0}, .max = int64_t{6}});
@@ -31,10 +31,10 @@ Result<bool> clamp_max_to_clamp(Rewriter& in, const Node& node) {
   return clamp_between(in, node, {.min = std::monostate(), .max = *node.attributes.find("max")});
 }
 Result<bool> clamp_min_to_maximum(Rewriter& in, const Node& node) {
-  return rewritten(in.into(node.outputs[0], AtenOp::maximum_default, node.inputs, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::maximum_default, node.inputs, {}));
 }
 Result<bool> clamp_max_to_minimum(Rewriter& in, const Node& node) {
-  return rewritten(in.into(node.outputs[0], AtenOp::minimum_default, node.inputs, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::minimum_default, node.inputs, {}));
 }
 
 // PyTorch's broadcast rule: shapes are aligned at their last axes.
@@ -54,13 +54,13 @@ Result<bool> clamp_by_tensors(Rewriter& in, const Node& node) {
   const bool has_upper = node.inputs.size() > 2 && node.inputs[2].valid();
   if (!has_lower && !has_upper) return false;
   const ValueId output = node.outputs[0], x = node.inputs[0];
-  if (!has_upper) return rewritten(in.into(output, AtenOp::maximum_default, {x, node.inputs[1]}, {}));
-  if (!has_lower) return rewritten(in.into(output, AtenOp::minimum_default, {x, node.inputs[2]}, {}));
+  if (!has_upper) return rewritten(in.define(output, AtenOp::maximum_default, {x, node.inputs[1]}, {}));
+  if (!has_lower) return rewritten(in.define(output, AtenOp::minimum_default, {x, node.inputs[2]}, {}));
   const Shape shape = broadcast_shape(in.shape(x), in.shape(node.inputs[1]));
   ir::Value raised{
       .name = node.name + "_maximum", .dtype = in[output].dtype, .shape = shape, .quantization = {}, .constant = {}};
   const ValueId above = in.make_value(AtenOp::maximum_default, {x, node.inputs[1]}, {}, std::move(raised));
-  return rewritten(in.into(output, AtenOp::minimum_default, {above, node.inputs[2]}, {}));
+  return rewritten(in.define(output, AtenOp::minimum_default, {above, node.inputs[2]}, {}));
 }
 
 constexpr RewriteRow kCanonicalizeLimitsRows[] = {

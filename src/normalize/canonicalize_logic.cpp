@@ -29,7 +29,7 @@ ValueId equal(Rewriter& in, const Node& node, ValueId a, ValueId b) {
 }
 
 Result<bool> negated(Rewriter& in, const Node& node, ValueId flag) {
-  return rewritten(in.into(node.outputs[0], AtenOp::logical_not_default, {flag}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::logical_not_default, {flag}, {}));
 }
 
 Result<bool> not_equal(Rewriter& in, const Node& node) {
@@ -38,7 +38,7 @@ Result<bool> not_equal(Rewriter& in, const Node& node) {
 
 template <AtenOp kTo>
 Result<bool> swapped(Rewriter& in, const Node& node) {
-  return rewritten(in.into(node.outputs[0], kTo, {node.inputs[1], node.inputs[0]}, {}));
+  return rewritten(in.define(node.outputs[0], kTo, {node.inputs[1], node.inputs[0]}, {}));
 }
 
 // An integer limit that gives the same comparison as a fraction. Example: x < 2.5 is x <= 2, and x > 2.5 is x >= 3.
@@ -54,7 +54,7 @@ ValueId limit_of(Rewriter& in, const Node& node, AtenOp comparison) {
 
 template <AtenOp kTo>
 Result<bool> order_with_scalar(Rewriter& in, const Node& node) {
-  return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], limit_of(in, node, kTo)}, {}));
+  return rewritten(in.define(node.outputs[0], kTo, {node.inputs[0], limit_of(in, node, kTo)}, {}));
 }
 
 // An integer never equals a fraction. The comparison is made in float, where they differ too.
@@ -68,7 +68,7 @@ Result<bool> equality_with_scalar(Rewriter& in, const Node& node) {
     x = in.make_value(AtenOp::_to_copy_default, {x}, {{"dtype", DType::kFp32}}, std::move(floats));
   }
   const DType type = is_float(in[x].dtype) ? in[x].dtype : DType::kInt32;
-  return rewritten(in.into(node.outputs[0], kTo, {x, constant_of(in, node, other, type)}, {}));
+  return rewritten(in.define(node.outputs[0], kTo, {x, constant_of(in, node, other, type)}, {}));
 }
 
 // The condition x != 0 as a bool tensor.
@@ -85,14 +85,14 @@ template <AtenOp kOp>
 Result<bool> logic_of_truths(Rewriter& in, const Node& node) {
   if (in[node.inputs[0]].dtype == DType::kBool && in[node.inputs[1]].dtype == DType::kBool) return false;
   return rewritten(
-      in.into(node.outputs[0], kOp, {truth(in, node, node.inputs[0]), truth(in, node, node.inputs[1])}, {}));
+      in.define(node.outputs[0], kOp, {truth(in, node, node.inputs[0]), truth(in, node, node.inputs[1])}, {}));
 }
 
 Result<bool> not_true(Rewriter& in, const Node& node) {
   const DType type = in[node.inputs[0]].dtype;
   if (type == DType::kBool) return false;
   const ValueId zero = constant_of(in, node, 0, is_float(type) ? type : DType::kInt32);
-  return rewritten(in.into(node.outputs[0], AtenOp::eq_Tensor, {node.inputs[0], zero}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::eq_Tensor, {node.inputs[0], zero}, {}));
 }
 
 // The scalar keeps its position in the schema. In overloads Scalar_Tensor it precedes the tensor.
@@ -101,7 +101,7 @@ Result<bool> bits_with_scalar(Rewriter& in, const Node& node) {
   const ValueId scalar = constant_of(in, node, node.attributes.number(kScalar), in[node.outputs[0]].dtype);
   std::vector<ValueId> inputs{node.inputs[0], scalar};
   if (kFirst) std::swap(inputs[0], inputs[1]);
-  return rewritten(in.into(node.outputs[0], kTo, std::move(inputs), {}));
+  return rewritten(in.define(node.outputs[0], kTo, std::move(inputs), {}));
 }
 constexpr char kOther[] = "other", kSelf[] = "self";
 
@@ -113,14 +113,14 @@ Result<bool> choice_with_scalars(Rewriter& in, const Node& node) {
                                                  : constant_of(in, node, node.attributes.number(name), type);
   };
   const ValueId yes = branch("self"), no = branch("other");
-  return rewritten(in.into(node.outputs[0], AtenOp::where_self, {node.inputs[0], yes, no}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::where_self, {node.inputs[0], yes, no}, {}));
 }
 
 Result<bool> masked_fill(Rewriter& in, const Node& node) {
   const ValueId value = node.inputs.size() > 2
                             ? node.inputs[2]
                             : constant_of(in, node, node.attributes.number("value"), in[node.outputs[0]].dtype);
-  return rewritten(in.into(node.outputs[0], AtenOp::where_self, {node.inputs[1], value, node.inputs[0]}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::where_self, {node.inputs[1], value, node.inputs[0]}, {}));
 }
 
 // Converts `any` to its canonical form: bools, along listed axes.
@@ -139,7 +139,7 @@ Result<bool> any_along(Rewriter& in, const Node& node) {
   const ValueId x = truth(in, node, node.inputs[0]);
   if (axes.empty() || rank == 0) return rewritten(in.view_into(node.outputs[0], x));
   const bool kept = in.shape(node.outputs[0]).rank() == rank;
-  return rewritten(in.into(node.outputs[0], AtenOp::any_dims, {x}, {{"dim", axes}, {"keepdim", kept}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::any_dims, {x}, {{"dim", axes}, {"keepdim", kept}}));
 }
 
 // all(x) = not any(not x).
@@ -163,15 +163,15 @@ Result<bool> is_infinite(Rewriter& in, const Node& node) {
   const DType type = in[node.inputs[0]].dtype;
   if (!is_float(type)) return is_nan(in, node);
   return rewritten(
-      in.into(node.outputs[0], AtenOp::eq_Tensor, {magnitude(in, node), constant_of(in, node, kInfinity, type)}, {}));
+      in.define(node.outputs[0], AtenOp::eq_Tensor, {magnitude(in, node), constant_of(in, node, kInfinity, type)}, {}));
 }
 
 Result<bool> is_finite(Rewriter& in, const Node& node) {
   const DType type = in[node.inputs[0]].dtype;
   const ValueId x = node.inputs[0];
-  if (!is_float(type)) return rewritten(in.into(node.outputs[0], AtenOp::eq_Tensor, {x, x}, {}));
+  if (!is_float(type)) return rewritten(in.define(node.outputs[0], AtenOp::eq_Tensor, {x, x}, {}));
   return rewritten(
-      in.into(node.outputs[0], AtenOp::gt_Tensor, {constant_of(in, node, kInfinity, type), magnitude(in, node)}, {}));
+      in.define(node.outputs[0], AtenOp::gt_Tensor, {constant_of(in, node, kInfinity, type), magnitude(in, node)}, {}));
 }
 
 Result<bool> nan_to_num(Rewriter& in, const Node& node) {
@@ -194,9 +194,9 @@ Result<bool> nan_to_num(Rewriter& in, const Node& node) {
     const ValueId found = equal(in, node, result, constant_of(in, node, infinity, type));
     result = chosen(found, constant_of(in, node, node.attributes.number(name), type), result);
   }
-  return rewritten(in.into(node.outputs[0], AtenOp::clamp_default, {result},
-                           {{"min", -static_cast<double>(std::numeric_limits<float>::max())},
-                            {"max", static_cast<double>(std::numeric_limits<float>::max())}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::clamp_default, {result},
+                             {{"min", -static_cast<double>(std::numeric_limits<float>::max())},
+                              {"max", static_cast<double>(std::numeric_limits<float>::max())}}));
 }
 
 constexpr RewriteRow kCanonicalizeLogicRows[] = {

@@ -27,7 +27,7 @@ Result<bool> promoted_to(Rewriter& in, const Node& node, DType type) {
   for (ValueId& id : inputs) {
     if (is_plain_integer(in, id)) id = converted(in, node, id, type);
   }
-  return rewritten(in.into(node.outputs[0], node.op.aten(), std::move(inputs), node.attributes));
+  return rewritten(in.define(node.outputs[0], node.op.aten(), std::move(inputs), node.attributes));
 }
 
 Result<bool> to_result(Rewriter& in, const Node& node) {
@@ -46,7 +46,7 @@ Result<bool> elements_of_result(Rewriter& in, const Node& node) {
     is_changed = true;
   }
   if (!is_changed) return false;
-  return rewritten(in.into(node.outputs[0], node.op.aten(), std::move(inputs), node.attributes));
+  return rewritten(in.define(node.outputs[0], node.op.aten(), std::move(inputs), node.attributes));
 }
 
 // For operators with bool results: converts the operands to the type of the float operand.
@@ -62,7 +62,7 @@ Result<bool> to_each_other(Rewriter& in, const Node& node) {
 Result<bool> to_copy(Rewriter& in, const Node& node) {
   const ValueId from = node.inputs[0], to = node.outputs[0];
   if (!from.valid() || in[from].dtype == in[to].dtype || in.shape(from) != in.shape(to)) return false;
-  return rewritten(in.into(to, AtenOp::_to_copy_default, {from}, {{"dtype", in[to].dtype}}));
+  return rewritten(in.define(to, AtenOp::_to_copy_default, {from}, {{"dtype", in[to].dtype}}));
 }
 
 constexpr RewriteRow kPromotionRows[] = {

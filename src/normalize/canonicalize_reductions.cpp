@@ -16,14 +16,14 @@ Result<bool> reduce_all(Rewriter& in, const Node& node) {
   const std::vector<int64_t> dims = identity_order(in.shape(node.inputs[0]).rank());
   Attributes attributes{{"dim", dims}, {"keepdim", false}};
   if (node.attributes.find("dtype") != nullptr) attributes.set("dtype", *node.attributes.find("dtype"));
-  return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0]}, attributes));
+  return rewritten(in.define(node.outputs[0], kTo, {node.inputs[0]}, attributes));
 }
 
 // The product of all elements, as a reduction of a flat view along its only axis.
 Result<bool> product_of_all(Rewriter& in, const Node& node) {
   const ValueId flat = in.view(node.inputs[0], Shape{in.shape(node.inputs[0]).elements()});
-  return rewritten(in.into(node.outputs[0], AtenOp::prod_dim_int, {flat},
-                           {{"dim", int64_t{0}}, {"keepdim", false}, {"dtype", *node.attributes.find("dtype")}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::prod_dim_int, {flat},
+                             {{"dim", int64_t{0}}, {"keepdim", false}, {"dtype", *node.attributes.find("dtype")}}));
 }
 
 bool only_first_used(Rewriter& in, const Node& node) {
@@ -36,11 +36,11 @@ Result<bool> extremum_of_axis(Rewriter& in, const Node& node) {
   const auto axis = static_cast<int64_t>(axis_of(node.attributes.integer("dim"), in.shape(node.inputs[0]).rank()));
   if (!only_first_used(in, node)) {
     constexpr AtenOp kArgument = kTo == AtenOp::amax_default ? AtenOp::argmax_default : AtenOp::argmin_default;
-    CARINA_CHECKED(in.into(node.outputs[1], kArgument, {node.inputs[0]},
-                           {{"dim", axis}, {"keepdim", node.attributes.get<bool>("keepdim")}}));
+    CARINA_CHECKED(in.define(node.outputs[1], kArgument, {node.inputs[0]},
+                             {{"dim", axis}, {"keepdim", node.attributes.get<bool>("keepdim")}}));
   }
-  return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0]},
-                           {{"dim", std::vector{axis}}, {"keepdim", node.attributes.get<bool>("keepdim")}}));
+  return rewritten(in.define(node.outputs[0], kTo, {node.inputs[0]},
+                             {{"dim", std::vector{axis}}, {"keepdim", node.attributes.get<bool>("keepdim")}}));
 }
 
 Result<bool> both_extrema(Rewriter& in, const Node& node) {
@@ -49,15 +49,15 @@ Result<bool> both_extrema(Rewriter& in, const Node& node) {
   const std::vector<int64_t> dims =
       all ? identity_order(rank) : std::vector{static_cast<int64_t>(axis_of(node.attributes.integer("dim"), rank))};
   const Attributes attributes{{"dim", dims}, {"keepdim", node.attributes.get<bool>("keepdim")}};
-  CARINA_CHECKED(in.into(node.outputs[0], AtenOp::amin_default, {node.inputs[0]}, attributes));
-  return rewritten(in.into(node.outputs[1], AtenOp::amax_default, {node.inputs[0]}, attributes));
+  CARINA_CHECKED(in.define(node.outputs[0], AtenOp::amin_default, {node.inputs[0]}, attributes));
+  return rewritten(in.define(node.outputs[1], AtenOp::amax_default, {node.inputs[0]}, attributes));
 }
 
 // Replaces an operator with several results by the operator that has only the first, if no other result is used.
 template <AtenOp kTo>
 Result<bool> first_result(Rewriter& in, const Node& node) {
   if (!only_first_used(in, node)) return false;
-  return rewritten(in.into(node.outputs[0], kTo, node.inputs, node.attributes));
+  return rewritten(in.define(node.outputs[0], kTo, node.inputs, node.attributes));
 }
 
 constexpr RewriteRow kCanonicalizeReductionsRows[] = {

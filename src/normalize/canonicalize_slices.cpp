@@ -41,7 +41,7 @@ Result<bool> normal_slice(Rewriter& in, const Node& node) {
     return now != nullptr && *now == entry.second;
   });
   if (node.op == ir::Op(AtenOp::slice_Tensor) && same) return false;
-  return rewritten(in.into(node.outputs[0], AtenOp::slice_Tensor, {node.inputs[0]}, normal));
+  return rewritten(in.define(node.outputs[0], AtenOp::slice_Tensor, {node.inputs[0]}, normal));
 }
 
 Result<bool> narrow_to_slice(Rewriter& in, const Node& node) {
@@ -50,7 +50,7 @@ Result<bool> narrow_to_slice(Rewriter& in, const Node& node) {
   int64_t start = node.attributes.integer("start");
   if (start < 0) start += shape[axis];
   const Span span{.axis = axis, .start = start, .end = start + node.attributes.integer("length"), .step = 1};
-  return rewritten(in.into(node.outputs[0], AtenOp::slice_Tensor, {node.inputs[0]}, slice_attributes(span)));
+  return rewritten(in.define(node.outputs[0], AtenOp::slice_Tensor, {node.inputs[0]}, slice_attributes(span)));
 }
 
 // Selects one index of an axis and removes the axis.
@@ -85,7 +85,7 @@ Result<bool> split_to_slices(Rewriter& in, const Node& node) {
     if (!output.valid()) return fail(about(node, "a part of a split has no value"));
     const Span span{.axis = axis, .start = start, .end = start + in.shape(output)[axis], .step = 1};
     start = span.end;
-    CARINA_CHECKED(in.into(output, AtenOp::slice_Tensor, {node.inputs[0]}, slice_attributes(span)));
+    CARINA_CHECKED(in.define(output, AtenOp::slice_Tensor, {node.inputs[0]}, slice_attributes(span)));
   }
   return true;
 }

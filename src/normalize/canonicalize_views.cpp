@@ -17,7 +17,7 @@ Result<bool> to_view(Rewriter& in, const Node& node) {
 }
 
 Result<bool> permute_by(Rewriter& in, const Node& node, const std::vector<int64_t>& dims) {
-  return rewritten(in.into(node.outputs[0], AtenOp::permute_default, {node.inputs[0]}, {{"dims", dims}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::permute_default, {node.inputs[0]}, {{"dims", dims}}));
 }
 
 Result<bool> swap_to_permute(Rewriter& in, const Node& node, size_t a, size_t b) {
@@ -76,7 +76,7 @@ Result<bool> normal_permute(Rewriter& in, const Node& node) {
 Result<bool> cat_by_name(Rewriter& in, const Node& node) {
   const auto axis = static_cast<int64_t>(axis_of(node.attributes.integer("dim"), in.shape(node.outputs[0]).rank()));
   if (node.op == ir::Op(AtenOp::cat_default) && axis == node.attributes.integer("dim")) return false;
-  return rewritten(in.into(node.outputs[0], AtenOp::cat_default, node.inputs, {{"dim", axis}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::cat_default, node.inputs, {{"dim", axis}}));
 }
 
 Result<bool> stack_to_cat(Rewriter& in, const Node& node) {
@@ -86,7 +86,7 @@ Result<bool> stack_to_cat(Rewriter& in, const Node& node) {
   one[axis] = 1;
   std::vector<ValueId> parts;
   for (const ValueId input : node.inputs) parts.push_back(in.view(input, one));
-  return rewritten(in.into(node.outputs[0], AtenOp::cat_default, parts, {{"dim", static_cast<int64_t>(axis)}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::cat_default, parts, {{"dim", static_cast<int64_t>(axis)}}));
 }
 
 // Concatenates along the second axis, or along the only axis of one-dimensional tensors.
@@ -96,7 +96,7 @@ Result<bool> hstack_to_cat(Rewriter& in, const Node& node) {
   for (const ValueId input : node.inputs)
     parts.push_back(in.shape(input).rank() == 0 ? in.view(input, Shape{1}) : input);
   return rewritten(
-      in.into(node.outputs[0], AtenOp::cat_default, parts, {{"dim", rank == 1 ? int64_t{0} : int64_t{1}}}));
+      in.define(node.outputs[0], AtenOp::cat_default, parts, {{"dim", rank == 1 ? int64_t{0} : int64_t{1}}}));
 }
 
 Result<bool> vstack_to_cat(Rewriter& in, const Node& node) {
@@ -105,7 +105,7 @@ Result<bool> vstack_to_cat(Rewriter& in, const Node& node) {
     const Shape shape = in.shape(input);
     parts.push_back(shape.rank() < 2 ? in.view(input, Shape{1, shape.elements()}) : input);
   }
-  return rewritten(in.into(node.outputs[0], AtenOp::cat_default, parts, {{"dim", int64_t{0}}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::cat_default, parts, {{"dim", int64_t{0}}}));
 }
 
 Result<bool> last_two_to_permute(Rewriter& in, const Node& node) {
@@ -141,8 +141,8 @@ Result<bool> meshgrid(Rewriter& in, const Node& node) {
     Shape line(std::vector<int64_t>(node.inputs.size(), 1));
     line[axis] = in.shape(node.inputs[i]).elements();
     const std::vector<int64_t> size = dims_of(in.shape(node.outputs[i]));
-    CARINA_CHECKED(in.into(node.outputs[i], AtenOp::expand_default, {in.view(node.inputs[i], line)},
-                           {{"size", size}, {"implicit", false}}));
+    CARINA_CHECKED(in.define(node.outputs[i], AtenOp::expand_default, {in.view(node.inputs[i], line)},
+                             {{"size", size}, {"implicit", false}}));
   }
   return true;
 }
@@ -151,22 +151,22 @@ Result<bool> to_expand(Rewriter& in, const Node& node) {
   const std::vector<int64_t> size = dims_of(in.shape(node.outputs[0]));
   if (node.op == ir::Op(AtenOp::expand_default) && size == node.attributes.integers("size")) return false;
   return rewritten(
-      in.into(node.outputs[0], AtenOp::expand_default, {node.inputs[0]}, {{"size", size}, {"implicit", false}}));
+      in.define(node.outputs[0], AtenOp::expand_default, {node.inputs[0]}, {{"size", size}, {"implicit", false}}));
 }
 
 Result<bool> tile_to_repeat(Rewriter& in, const Node& node) {
   std::vector<int64_t> repeats = node.attributes.integers("dims");
   const size_t rank = in.shape(node.inputs[0]).rank();
   if (repeats.size() < rank) repeats.insert(repeats.begin(), rank - repeats.size(), 1);
-  return rewritten(in.into(node.outputs[0], AtenOp::repeat_default, {node.inputs[0]}, {{"repeats", repeats}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::repeat_default, {node.inputs[0]}, {{"repeats", repeats}}));
 }
 
 Result<bool> pad_to_constant_pad(Rewriter& in, const Node& node) {
   if (node.attributes.get<std::string>("mode") != "constant") return false;
   const ir::Attribute value =
       node.attributes.is_none("value") ? ir::Attribute(int64_t{0}) : *node.attributes.find("value");
-  return rewritten(in.into(node.outputs[0], AtenOp::constant_pad_nd_default, {node.inputs[0]},
-                           {{"pad", node.attributes.integers("pad")}, {"value", value}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::constant_pad_nd_default, {node.inputs[0]},
+                             {{"pad", node.attributes.integers("pad")}, {"value", value}}));
 }
 
 constexpr RewriteRow kCanonicalizeViewsRows[] = {

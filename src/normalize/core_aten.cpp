@@ -37,7 +37,7 @@ class CoreMath {
     return apply(AtenOp::add_Tensor, {apply(AtenOp::relu_default, {x}), tail}, no_alpha());
   }
   Result<bool> finish(AtenOp op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    return rewritten(in_.into(node_.outputs[0], op, std::move(inputs), std::move(attributes)));
+    return rewritten(in_.define(node_.outputs[0], op, std::move(inputs), std::move(attributes)));
   }
   [[nodiscard]] ValueId x() const { return node_.inputs[0]; }
 
@@ -121,7 +121,7 @@ Result<bool> above(Rewriter& in, const Node& node, ValueId tested, double edge, 
                       .constant = {}};
   const ValueId mask = in.make_value(AtenOp::gt_Scalar, {tested}, {{"other", edge}}, std::move(condition));
   return rewritten(
-      in.into(node.outputs[0], AtenOp::where_self, {mask, node.inputs[0], in.scalar(otherwise, DType::kFp32)}, {}));
+      in.define(node.outputs[0], AtenOp::where_self, {mask, node.inputs[0], in.scalar(otherwise, DType::kFp32)}, {}));
 }
 
 Result<bool> threshold(Rewriter& in, const Node& node) {
@@ -157,7 +157,7 @@ Result<bool> but_for_nan(Rewriter& in, const Node& node) {
   const ValueId is_first = flags(kCompare, {x, y}, shape);
   const ValueId is_nan = flags(AtenOp::ne_Tensor, {y, y}, in.shape(y));
   const ValueId condition = flags(AtenOp::logical_or_default, {is_first, is_nan}, shape);
-  return rewritten(in.into(node.outputs[0], AtenOp::where_self, {condition, x, y}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::where_self, {condition, x, y}, {}));
 }
 
 // Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, as in lower/ops/float_functions.cpp.
@@ -208,7 +208,7 @@ Result<bool> erfinv(Rewriter& in, const Node& node) {
 Result<bool> conv_transpose(Rewriter& in, const Node& node) {
   Attributes attributes = node.attributes;
   attributes.set("transposed", true);
-  return rewritten(in.into(node.outputs[0], AtenOp::convolution_default, node.inputs, std::move(attributes)));
+  return rewritten(in.define(node.outputs[0], AtenOp::convolution_default, node.inputs, std::move(attributes)));
 }
 
 // Adds a result that no node reads: ExecuTorch's norms also return the statistics.
@@ -245,18 +245,18 @@ Result<bool> group_norm(Rewriter& in, const Node& node) {
 }
 
 Result<bool> matmul(Rewriter& in, const Node& node) {
-  return rewritten(in.into(node.outputs[0], AtenOp::mm_default, node.inputs, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::mm_default, node.inputs, {}));
 }
 
 Result<bool> squeeze(Rewriter& in, const Node& node) {
-  return rewritten(in.into(node.outputs[0], AtenOp::squeeze_dims, node.inputs,
-                           {{"dim", std::vector<int64_t>{node.attributes.integer("dim")}}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::squeeze_dims, node.inputs,
+                             {{"dim", std::vector<int64_t>{node.attributes.integer("dim")}}}));
 }
 
 Result<bool> variance(Rewriter& in, const Node& node) {
   Attributes attributes = node.attributes;
   attributes.set("correction", int64_t{node.attributes.get<bool>("unbiased") ? 1 : 0});
-  return rewritten(in.into(node.outputs[0], AtenOp::var_correction, node.inputs, std::move(attributes)));
+  return rewritten(in.define(node.outputs[0], AtenOp::var_correction, node.inputs, std::move(attributes)));
 }
 
 constexpr RewriteRow kCoreAtenRows[] = {

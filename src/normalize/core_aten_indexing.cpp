@@ -49,18 +49,18 @@ struct List {
   int64_t inner;
 };
 
-List list_of(Rewriter& in, const Node& node, size_t behind, const Shape& result) {
+List list_of(Rewriter& in, const Node& node, size_t after, const Shape& result) {
   const Shape shape = in.shape(node.inputs[0]);
   const int64_t inner = shape[shape.rank() - 1];
-  const std::span<const ValueId> indices = std::span(node.inputs).subspan(1, node.inputs.size() - 1 - behind);
+  const std::span<const ValueId> indices = std::span(node.inputs).subspan(1, node.inputs.size() - 1 - after);
   const Shape chosen(Ints(result.dims().begin(), result.dims().end() - 1));
   return {.rows = in.view(node.inputs[0], Shape{shape.elements() / inner, inner}),
           .row_indices = listed_rows(in, indices, shape, chosen),
           .inner = inner};
 }
 
-bool are_rows(const Rewriter& in, const Node& node, size_t behind) {
-  const auto first = node.inputs.begin() + 1, last = node.inputs.end() - static_cast<ptrdiff_t>(behind);
+bool are_rows(const Rewriter& in, const Node& node, size_t after) {
+  const auto first = node.inputs.begin() + 1, last = node.inputs.end() - static_cast<ptrdiff_t>(after);
   return static_cast<size_t>(last - first) + 1 == in.shape(node.inputs[0]).rank() &&
          std::all_of(first, last, [&](ValueId id) { return id.valid() && is_integer(in[id].dtype); });
 }

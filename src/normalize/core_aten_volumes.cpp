@@ -58,7 +58,7 @@ Result<bool> conv3d(Rewriter& in, const Node& node) {
     sum = sum.valid() ? in.make(AtenOp::add_Tensor, {sum, part}, no_alpha(), images) : part;
   }
   const ValueId apart = in.view(sum, Shape{result[0], result[2], result[1], result[3], result[4]});
-  return rewritten(in.into(node.outputs[0], AtenOp::permute_default, {apart}, {{"dims", kDepthFirst}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::permute_default, {apart}, {{"dims", kDepthFirst}}));
 }
 
 constexpr RewriteRow kCoreAtenVolumeRows[] = {{AtenOp::conv3d_default, conv3d}};

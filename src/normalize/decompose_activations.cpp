@@ -36,7 +36,7 @@ Result<bool> prelu(Rewriter& in, const Node& node) {
   if (!is_fp32(in, node)) return false;
   if (in[weight].constant && in.shape(weight).elements() == 1) {
     const double slope = in[weight].constant->values<float>()[0];
-    return rewritten(in.into(node.outputs[0], AtenOp::leaky_relu_default, {x}, {{"negative_slope", slope}}));
+    return rewritten(in.define(node.outputs[0], AtenOp::leaky_relu_default, {x}, {{"negative_slope", slope}}));
   }
   const Shape shape = in.shape(x);
   Shape per_channel(std::vector<int64_t>(shape.rank(), 1));
@@ -50,13 +50,13 @@ Result<bool> prelu(Rewriter& in, const Node& node) {
   const ValueId y = node.outputs[0];
   switch (slopes_of(in[weight])) {
     case Slopes::kAtMostOne:
-      return rewritten(in.into(y, AtenOp::maximum_default, {x, times_slopes(x)}, {}));
+      return rewritten(in.define(y, AtenOp::maximum_default, {x, times_slopes(x)}, {}));
     case Slopes::kAtLeastOne:
-      return rewritten(in.into(y, AtenOp::minimum_default, {x, times_slopes(x)}, {}));
+      return rewritten(in.define(y, AtenOp::minimum_default, {x, times_slopes(x)}, {}));
     case Slopes::kPositive:
-      return rewritten(in.into(y, AtenOp::add_Tensor, {above_zero(), below_zero(times_slopes(x))}, no_alpha()));
+      return rewritten(in.define(y, AtenOp::add_Tensor, {above_zero(), below_zero(times_slopes(x))}, no_alpha()));
     case Slopes::kAny:
-      return rewritten(in.into(y, AtenOp::add_Tensor, {above_zero(), times_slopes(below_zero(x))}, no_alpha()));
+      return rewritten(in.define(y, AtenOp::add_Tensor, {above_zero(), times_slopes(below_zero(x))}, no_alpha()));
   }
   CARINA_UNREACHABLE("slopes", static_cast<int>(slopes_of(in[weight])));
 }
@@ -68,7 +68,7 @@ Result<bool> glu(Rewriter& in, const Node& node) {
   const ValueId value = slice(in, node.inputs[0], axis, 0, half[axis]);
   const ValueId gate = slice(in, node.inputs[0], axis, half[axis], shape[axis]);
   return rewritten(
-      in.into(node.outputs[0], AtenOp::mul_Tensor, {value, in.make(AtenOp::sigmoid_default, {gate}, {}, half)}, {}));
+      in.define(node.outputs[0], AtenOp::mul_Tensor, {value, in.make(AtenOp::sigmoid_default, {gate}, {}, half)}, {}));
 }
 
 constexpr RewriteRow kDecomposeActivationsRows[] = {

@@ -1,7 +1,9 @@
+#include <numbers>
+
 #include "facts/aten_traits.h"
 #include "normalize/decompose_internal.h"
 
-// Arithmetic composites: addcmul, addcdiv, hypot, logaddexp, lerp.
+// Arithmetic composites: addcmul, addcdiv, hypot, logaddexp, logaddexp2, lerp.
 namespace carina::normalize {
 namespace {
 
@@ -19,7 +21,7 @@ Result<bool> addcmul(Rewriter& in, const Node& node) {
   const double value = node.attributes.number("value");
   ValueId term = product(in, node.inputs[1], node.inputs[2], shape);
   if (value != 1) term = product(in, term, in.scalar(value, DType::kFp32), shape);
-  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
 }
 
 // x + value * a / b
@@ -30,7 +32,7 @@ Result<bool> addcdiv(Rewriter& in, const Node& node) {
   const ValueId inverse = in.make(AtenOp::reciprocal_default, {node.inputs[2]}, {}, of_divisor);
   ValueId term = product(in, node.inputs[1], inverse, shape);
   if (value != 1) term = product(in, term, in.scalar(value, DType::kFp32), shape);
-  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
 }
 
 // sqrt(a^2 + b^2)
@@ -42,7 +44,7 @@ Result<bool> hypot(Rewriter& in, const Node& node) {
   };
   const ValueId sum = in.make(AtenOp::add_Tensor, {square(node.inputs[0]), square(node.inputs[1])}, no_alpha(),
                               in.shape(node.outputs[0]));
-  return rewritten(in.into(node.outputs[0], AtenOp::sqrt_default, {sum}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::sqrt_default, {sum}, {}));
 }
 
 // max(a, b) + log1p(exp(-|a - b|))
@@ -53,7 +55,20 @@ Result<bool> logaddexp(Rewriter& in, const Node& node) {
   const ValueId distance = apply(AtenOp::abs_default, in.make(AtenOp::sub_Tensor, node.inputs, no_alpha(), shape));
   const ValueId rest = apply(AtenOp::log1p_default, apply(AtenOp::exp_default, apply(AtenOp::neg_default, distance)));
   const ValueId larger = in.make(AtenOp::maximum_default, node.inputs, {}, shape);
-  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {larger, rest}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {larger, rest}, no_alpha()));
+}
+
+// max(a, b) + log1p(2^-|a - b|) / ln 2
+Result<bool> logaddexp2(Rewriter& in, const Node& node) {
+  if (!is_fp32(in, node)) return false;
+  const Shape shape = in.shape(node.outputs[0]);
+  const auto apply = [&](AtenOp op, ValueId x) { return in.make(op, {x}, {}, shape); };
+  const auto times = [&](ValueId x, double factor) { return product(in, x, in.scalar(factor, DType::kFp32), shape); };
+  const ValueId distance = apply(AtenOp::abs_default, in.make(AtenOp::sub_Tensor, node.inputs, no_alpha(), shape));
+  const ValueId power = apply(AtenOp::exp_default, times(distance, -std::numbers::ln2));
+  const ValueId rest = times(apply(AtenOp::log1p_default, power), std::numbers::log2e);
+  const ValueId larger = in.make(AtenOp::maximum_default, node.inputs, {}, shape);
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {larger, rest}, no_alpha()));
 }
 
 // x + weight * (end - x)
@@ -61,7 +76,7 @@ Result<bool> lerp(Rewriter& in, const Node& node, ValueId weight) {
   const Shape shape = in.shape(node.outputs[0]);
   const ValueId way = in.make(AtenOp::sub_Tensor, {node.inputs[1], node.inputs[0]}, no_alpha(), shape);
   return rewritten(
-      in.into(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], product(in, way, weight, shape)}, no_alpha()));
+      in.define(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], product(in, way, weight, shape)}, no_alpha()));
 }
 Result<bool> lerp_scalar(Rewriter& in, const Node& node) {
   if (!is_fp32(in, node)) return false;
@@ -72,8 +87,10 @@ Result<bool> lerp_tensor(Rewriter& in, const Node& node) {
 }
 
 constexpr RewriteRow kArithmeticRewrites[] = {
-    {AtenOp::addcmul_default, addcmul},     {AtenOp::addcdiv_default, addcdiv}, {AtenOp::hypot_default, hypot},
-    {AtenOp::logaddexp_default, logaddexp}, {AtenOp::lerp_Scalar, lerp_scalar}, {AtenOp::lerp_Tensor, lerp_tensor},
+    {AtenOp::addcmul_default, addcmul},       {AtenOp::addcdiv_default, addcdiv},
+    {AtenOp::hypot_default, hypot},           {AtenOp::logaddexp_default, logaddexp},
+    {AtenOp::logaddexp2_default, logaddexp2}, {AtenOp::lerp_Scalar, lerp_scalar},
+    {AtenOp::lerp_Tensor, lerp_tensor},
 };
 static_assert(rewrites_what_becomes(kArithmeticRewrites));
 

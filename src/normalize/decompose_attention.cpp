@@ -159,7 +159,7 @@ Result<bool> attention(Rewriter& in, const Node& node) {
   ValueId score = in.make(AtenOp::matmul_default, {node.inputs[0], with_last_axes_swapped(in, keys)}, {}, scores);
   score = masked(in, in.make(AtenOp::mul_Tensor, {score, in.scalar(scale, type)}, {}, scores), *mask);
   const ValueId weights = of_shown(in, softmax_of_rows(in, score), *mask);
-  return rewritten(in.into(node.outputs[0], AtenOp::matmul_default, {weights, values}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::matmul_default, {weights, values}, {}));
 }
 
 constexpr RewriteRow kDecomposeAttentionRows[] = {

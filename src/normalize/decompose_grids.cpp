@@ -164,7 +164,7 @@ Result<bool> grid_sampler(Rewriter& in, const Node& node) {
     return false;
   const ValueId pixels = in.view(sampled(in, node.inputs[0], node.inputs[1], how), Shape{x[0], out[2], out[3], x[1]});
   return rewritten(
-      in.into(node.outputs[0], AtenOp::permute_default, {pixels}, {{"dims", std::vector<int64_t>{0, 3, 1, 2}}}));
+      in.define(node.outputs[0], AtenOp::permute_default, {pixels}, {{"dims", std::vector<int64_t>{0, 3, 1, 2}}}));
 }
 
 // The centers of the pixels in [-1, 1]. With aligned corners, -1 and 1 are the centers of the outermost pixels.

@@ -29,8 +29,8 @@ bool has_mask(const Rewriter& in, const Ids& indices) {
 }
 
 // The indices of index.Tensor and index_put, one for each axis of the tensor. Indices of the last axes may be missing.
-Ids indices_of(const Rewriter& in, const Node& node, size_t behind) {
-  Ids indices(node.inputs.begin() + 1, node.inputs.end() - static_cast<ptrdiff_t>(behind));
+Ids indices_of(const Rewriter& in, const Node& node, size_t after) {
+  Ids indices(node.inputs.begin() + 1, node.inputs.end() - static_cast<ptrdiff_t>(after));
   indices.resize(std::max(indices.size(), in.shape(node.inputs[0]).rank()));
   return indices;
 }
@@ -112,7 +112,7 @@ Result<bool> put_by_mask(Rewriter& in, const Node& node, const Ids& indices) {
   Ints dims(rank, 1);
   std::ranges::copy(in.shape(*mask).dims(), dims.begin() + static_cast<ptrdiff_t>(before));
   const ValueId value = in.view(values, Shape(Ints(rank, 1)));
-  return rewritten(in.into(node.outputs[0], AtenOp::where_self, {in.view(*mask, Shape(dims)), value, x}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::where_self, {in.view(*mask, Shape(dims)), value, x}, {}));
 }
 
 ValueId put_rows(Rewriter& in, const Node& node, const IndexedAxes& axes, const Ids& indices) {
@@ -170,16 +170,16 @@ Result<bool> select_rows(Rewriter& in, const Node& node) {
   if (shape.rank() == 0) return false;
   Ids inputs = along(axis_of(node.attributes.integer("dim"), shape.rank()), as_list(in, node.inputs[1]));
   inputs.insert(inputs.begin(), node.inputs[0]);
-  return rewritten(in.into(node.outputs[0], AtenOp::index_Tensor, inputs, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::index_Tensor, inputs, {}));
 }
 
 Result<bool> embedding(Rewriter& in, const Node& node) {
-  return rewritten(in.into(node.outputs[0], AtenOp::index_Tensor, {node.inputs[0], node.inputs[1]}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::index_Tensor, {node.inputs[0], node.inputs[1]}, {}));
 }
 
 Result<bool> take_flat(Rewriter& in, const Node& node) {
   const ValueId flat = in.view(node.inputs[0], Shape{in.shape(node.inputs[0]).elements()});
-  return rewritten(in.into(node.outputs[0], AtenOp::index_Tensor, {flat, node.inputs[1]}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::index_Tensor, {flat, node.inputs[1]}, {}));
 }
 
 // Indexes `axis`. Along the other axes every element has its own index.
@@ -199,7 +199,7 @@ Result<bool> gather(Rewriter& in, const Node& node) {
   if (shape.rank() == 0 || shape.elements() == 0) return false;
   Ids inputs = at_own_indices(in, shape, axis_of(node.attributes.integer("dim"), shape.rank()), node.inputs[1]);
   inputs.insert(inputs.begin(), node.inputs[0]);
-  return rewritten(in.into(node.outputs[0], AtenOp::index_Tensor, inputs, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::index_Tensor, inputs, {}));
 }
 
 // The operands are broadcast, except along the axis.
@@ -211,16 +211,16 @@ Result<bool> take_along_dim(Rewriter& in, const Node& node) {
   for (size_t i = 0; i < tensor.rank(); ++i) {
     if (i != axis) tensor[i] = row_numbers[i] = std::max(tensor[i], row_numbers[i]);
   }
-  return rewritten(in.into(node.outputs[0], AtenOp::gather_default,
-                           {expanded(in, node.inputs[0], tensor), expanded(in, node.inputs[1], row_numbers)},
-                           {{"dim", static_cast<int64_t>(axis)}, {"sparse_grad", false}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::gather_default,
+                             {expanded(in, node.inputs[0], tensor), expanded(in, node.inputs[1], row_numbers)},
+                             {{"dim", static_cast<int64_t>(axis)}, {"sparse_grad", false}}));
 }
 
 Result<bool> put(Rewriter& in, const Node& node, const Ids& indices, ValueId values, bool accumulate) {
   Ids inputs{node.inputs[0]};
   inputs.insert(inputs.end(), indices.begin(), indices.end());
   inputs.push_back(values);
-  return rewritten(in.into(node.outputs[0], AtenOp::index_put_default, inputs, {{"accumulate", accumulate}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::index_put_default, inputs, {{"accumulate", accumulate}}));
 }
 
 // The node's `value` with the type of the tensor.
@@ -266,7 +266,7 @@ Result<bool> index_fill(Rewriter& in, const Node& node) {
 
 template <AtenOp kTo>
 Result<bool> the_same(Rewriter& in, const Node& node) {
-  return rewritten(in.into(node.outputs[0], kTo, node.inputs, node.attributes));
+  return rewritten(in.define(node.outputs[0], kTo, node.inputs, node.attributes));
 }
 
 constexpr RewriteRow kDecomposeIndexingRows[] = {

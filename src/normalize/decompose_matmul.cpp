@@ -49,7 +49,7 @@ Shape batch_of(const Shape& shape) {
 Result<bool> reshaped_result(Rewriter& in, const Node& node, AtenOp op, std::vector<ValueId> inputs,
                              const Shape& shape) {
   const ir::Value& output = in[node.outputs[0]];
-  if (output.shape == shape) return rewritten(in.into(node.outputs[0], op, std::move(inputs), {}));
+  if (output.shape == shape) return rewritten(in.define(node.outputs[0], op, std::move(inputs), {}));
   ir::Value product{.name = node.name + "_product",
                     .dtype = output.dtype,
                     .shape = shape,
@@ -97,7 +97,7 @@ Result<bool> product(Rewriter& in, const Node& node) {
   if (left == 1 || right == 1) return product_with_vector(in, node);
   if (is_weight_matrix(in, node.inputs[1])) {
     const ValueId weight = transposed(in, node.inputs[1]);
-    return rewritten(in.into(node.outputs[0], AtenOp::linear_default, {node.inputs[0], weight, ValueId()}, {}));
+    return rewritten(in.define(node.outputs[0], AtenOp::linear_default, {node.inputs[0], weight, ValueId()}, {}));
   }
   return to_bmm(in, node);
 }
@@ -114,7 +114,7 @@ Result<bool> product_and_sum(Rewriter& in, const Node& node) {
   const Shape out = in.shape(node.outputs[0]);
   const ValueId matrix = times(in, in.make(AtenOp::matmul_default, {node.inputs[1], node.inputs[2]}, {}, out), alpha);
   const ValueId self = beta == 0 ? in.scalar(0, in[node.inputs[0]].dtype) : times(in, node.inputs[0], beta);
-  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {matrix, self}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {matrix, self}, no_alpha()));
 }
 
 Result<bool> addmm(Rewriter& in, const Node& node) {
@@ -126,7 +126,7 @@ Result<bool> addmm(Rewriter& in, const Node& node) {
       in[self].quantization.has_value() != in[node.inputs[2]].quantization.has_value())
     return product_and_sum(in, node);
   const ValueId weight = transposed(in, node.inputs[2]);
-  return rewritten(in.into(node.outputs[0], AtenOp::linear_default, {node.inputs[1], weight, self}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::linear_default, {node.inputs[1], weight, self}, {}));
 }
 
 // A linear layer whose weights are computed: x @ w^T + b.
@@ -138,19 +138,19 @@ Result<bool> linear(Rewriter& in, const Node& node) {
   const Shape out = in.shape(node.outputs[0]), w = in.shape(weight);
   if (w.rank() != 2 || (added && in[node.outputs[0]].quantization)) return false;
   const auto multiply = [&](ValueId output) -> Result<void> {
-    if (in[weight].constant) return in.into(output, AtenOp::linear_default, {x, weight, ValueId()}, {});
+    if (in[weight].constant) return in.define(output, AtenOp::linear_default, {x, weight, ValueId()}, {});
     const ValueId matrix =
         in.move(AtenOp::permute_default, {weight}, {{"dims", std::vector<int64_t>{1, 0}}}, Shape{w[1], w[0]});
-    return in.into(output, AtenOp::matmul_default, {x, matrix}, {});
+    return in.define(output, AtenOp::matmul_default, {x, matrix}, {});
   };
   if (!added) return rewritten(multiply(node.outputs[0]));
   const ValueId sum = in.graph().add_value(node.name + "_product", in[node.outputs[0]].dtype, out);
   CARINA_CHECKED(multiply(sum));
-  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {sum, bias}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {sum, bias}, no_alpha()));
 }
 
 Result<bool> vector_product(Rewriter& in, const Node& node) {
-  return rewritten(in.into(node.outputs[0], AtenOp::matmul_default, node.inputs, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::matmul_default, node.inputs, {}));
 }
 
 // y[o] = sum over j of (x1 @ weight[o])[j] * x2[j], plus the bias.
@@ -170,7 +170,7 @@ Result<bool> bilinear(Rewriter& in, const Node& node) {
   ValueId sum = in.make(AtenOp::sum_dim_IntList, {product}, over(columns), kept_shape(apart, columns));
   if (!node.inputs[3].valid()) return rewritten(in.view_into(node.outputs[0], sum));
   sum = in.view(sum, out);
-  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {sum, node.inputs[3]}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {sum, node.inputs[3]}, no_alpha()));
 }
 
 constexpr RewriteRow kDecomposeMatmulRows[] = {

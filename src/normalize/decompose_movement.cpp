@@ -139,10 +139,10 @@ Result<bool> triangle(Rewriter& in, const Node& node) {
   const Shape matrix{rows, columns};
   if (in[node.inputs[0]].constant || type != DType::kFp32) {
     const ValueId where = in.constant(node.name + "_mask", Tensor::of<uint8_t>(DType::kBool, matrix, chosen));
-    return rewritten(in.into(node.outputs[0], AtenOp::where_self, {where, node.inputs[0], in.scalar(0, type)}, {}));
+    return rewritten(in.define(node.outputs[0], AtenOp::where_self, {where, node.inputs[0], in.scalar(0, type)}, {}));
   }
   const ValueId factor = in.constant(node.name + "_mask", Tensor::of<float>(DType::kFp32, matrix, mask));
-  return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], factor}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], factor}, {}));
 }
 
 constexpr RewriteRow kDecomposeMovementRows[] = {

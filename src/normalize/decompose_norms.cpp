@@ -29,7 +29,7 @@ Result<bool> softmax(Rewriter& in, const Node& node) {
   const ValueId power = in.make(AtenOp::exp_default, {minus_maximum(in, x, axes)}, {}, shape);
   const ValueId sum = in.make(AtenOp::sum_dim_IntList, {power}, over(axes), kept_shape(shape, axes));
   const ValueId inverse = in.make(AtenOp::reciprocal_default, {sum}, {}, kept_shape(shape, axes));
-  return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {power, inverse}, {}));
+  return rewritten(in.define(node.outputs[0], AtenOp::mul_Tensor, {power, inverse}, {}));
 }
 
 Result<bool> log_softmax(Rewriter& in, const Node& node) {
@@ -41,7 +41,7 @@ Result<bool> log_softmax(Rewriter& in, const Node& node) {
   const ValueId power = in.make(AtenOp::exp_default, {shifted}, {}, shape);
   const ValueId sum = in.make(AtenOp::sum_dim_IntList, {power}, over(axes), kept_shape(shape, axes));
   const ValueId log = in.make(AtenOp::log_default, {sum}, {}, kept_shape(shape, axes));
-  return rewritten(in.into(node.outputs[0], AtenOp::sub_Tensor, {shifted, log}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::sub_Tensor, {shifted, log}, no_alpha()));
 }
 
 // (x - mean) / sqrt(var + eps)
@@ -58,8 +58,8 @@ ValueId normalized(Rewriter& in, ValueId x, const std::vector<size_t>& axes, dou
 Result<bool> scale_and_shift(Rewriter& in, ValueId output, ValueId x, ValueId weight, ValueId bias) {
   const Shape shape = in.shape(output);
   if (weight.valid() && bias.valid()) x = in.make(AtenOp::mul_Tensor, {x, weight}, {}, shape);
-  if (bias.valid()) return rewritten(in.into(output, AtenOp::add_Tensor, {x, bias}, no_alpha()));
-  if (weight.valid()) return rewritten(in.into(output, AtenOp::mul_Tensor, {x, weight}, {}));
+  if (bias.valid()) return rewritten(in.define(output, AtenOp::add_Tensor, {x, bias}, no_alpha()));
+  if (weight.valid()) return rewritten(in.define(output, AtenOp::mul_Tensor, {x, weight}, {}));
   in.forward(output, x);
   return true;
 }

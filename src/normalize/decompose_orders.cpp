@@ -57,7 +57,7 @@ class Ranks {
 
   [[nodiscard]] bool is_small() const { return Shape(rows_).elements() * size_ * size_ <= sorting_.max_comparisons; }
 
-  Result<bool> into(ValueId values, ValueId indices) {
+  Result<bool> define(ValueId values, ValueId indices) {
     const ValueId x = with_axis_last(sorting_.x, sorting_.axis);
     const ValueId found = is_wanted(rank(x));
     if (values.valid() && in_.uses(values) > 0) CARINA_CHECKED(give(values, picked(found, x)));
@@ -148,7 +148,7 @@ class Ranks {
 Result<bool> sorted(Rewriter& in, const Node& node, const Sorting& sorting, ValueId values, ValueId indices) {
   if (in[sorting.x].dtype != DType::kFp32 || in[sorting.x].constant) return false;
   Ranks ranks(in, node, sorting);
-  return ranks.is_small() ? ranks.into(values, indices) : Result<bool>(false);
+  return ranks.is_small() ? ranks.define(values, indices) : Result<bool>(false);
 }
 
 // The sorted axis. No value for tensors of rank 0 and axes with fewer than two elements, which run on the CPU.

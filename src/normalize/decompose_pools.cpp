@@ -170,7 +170,7 @@ Result<bool> avg_pool3d(Rewriter& in, const Node& node) {
     plain.set("count_include_pad", true);
     const double factor = static_cast<double>(taps) / static_cast<double>(node.attributes.integer("divisor_override"));
     const ValueId mean = in.make(AtenOp::avg_pool3d_default, {node.inputs[0]}, plain, in.shape(node.outputs[0]));
-    return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {mean, in.scalar(factor, DType::kFp32)}, {}));
+    return rewritten(in.define(node.outputs[0], AtenOp::mul_Tensor, {mean, in.scalar(factor, DType::kFp32)}, {}));
   }
   return plane_by_plane(in, node, [&](ValueId image, const Shape& result, size_t y, size_t x) {
     Attributes attributes = image_attributes(node.attributes, y, x);
@@ -196,24 +196,25 @@ Result<bool> pool_with_divisor(Rewriter& in, const Node& node) {
   const int64_t divisor = node.attributes.integer("divisor_override");
   const Ints &old = node.attributes.integers("stride"), &padding = node.attributes.integers("padding");
   const Ints stride = old.empty() ? kernel : old;
-  Ints behind;
+  Ints after;
   for (size_t i = 0; i < 2; ++i)
-    behind.push_back(std::max<int64_t>(0, (to[2 + i] - 1) * stride[i] + kernel[i] - from[2 + i] - 2 * padding[i]));
-  const bool overhangs = behind[0] + behind[1] > 0;
+    after.push_back(std::max<int64_t>(0, (to[2 + i] - 1) * stride[i] + kernel[i] - from[2 + i] - 2 * padding[i]));
+  const bool overhangs = after[0] + after[1] > 0;
   if (divisor == kernel[0] * kernel[1] && !overhangs)
-    return rewritten(in.into(node.outputs[0], node.op.aten(), {node.inputs[0]},
-                             pool_attributes(node.op.aten(), kernel, stride, padding)));
+    return rewritten(in.define(node.outputs[0], node.op.aten(), {node.inputs[0]},
+                               pool_attributes(node.op.aten(), kernel, stride, padding)));
   ValueId image = node.inputs[0];
   if (overhangs) {
     image = in.move(AtenOp::constant_pad_nd_default, {image},
-                    {{"pad", Ints{0, behind[1], 0, behind[0]}}, {"value", int64_t{0}}},
-                    Shape{from[0], from[1], from[2] + behind[0], from[3] + behind[1]});
+                    {{"pad", Ints{0, after[1], 0, after[0]}}, {"value", int64_t{0}}},
+                    Shape{from[0], from[1], from[2] + after[0], from[3] + after[1]});
   }
   const Shape filters{from[1], 1, kernel[0], kernel[1]};
   const std::vector<float> parts(static_cast<size_t>(filters.elements()), 1.0F / static_cast<float>(divisor));
   const ValueId weight = in.constant(node.name + "_parts", Tensor::of<float>(DType::kFp32, filters, parts));
-  return rewritten(in.into(node.outputs[0], AtenOp::conv2d_default, {image, weight, ValueId()},
-                           {{"stride", stride}, {"padding", padding}, {"dilation", Ints{1, 1}}, {"groups", from[1]}}));
+  return rewritten(
+      in.define(node.outputs[0], AtenOp::conv2d_default, {image, weight, ValueId()},
+                {{"stride", stride}, {"padding", padding}, {"dilation", Ints{1, 1}}, {"groups", from[1]}}));
 }
 
 constexpr RewriteRow kDecomposePoolsRows[] = {

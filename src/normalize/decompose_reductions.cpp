@@ -131,7 +131,8 @@ Result<bool> one_hot(Rewriter& in, const Node& node) {
   ir::Value flags{
       .name = node.name + "_equal", .dtype = DType::kBool, .shape = result, .quantization = {}, .constant = {}};
   const ValueId found = in.make_value(AtenOp::eq_Tensor, {in.view(node.inputs[0], single), all}, {}, std::move(flags));
-  return rewritten(in.into(node.outputs[0], AtenOp::_to_copy_default, {found}, {{"dtype", in[node.outputs[0]].dtype}}));
+  return rewritten(
+      in.define(node.outputs[0], AtenOp::_to_copy_default, {found}, {{"dtype", in[node.outputs[0]].dtype}}));
 }
 
 constexpr RewriteRow kReductionRewrites[] = {

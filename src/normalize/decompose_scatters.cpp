@@ -96,7 +96,7 @@ Result<bool> diagonal_scatter(Rewriter& in, const Node& node) {
   Ints dims;
   for (const int64_t axis : order) dims.push_back(source[static_cast<size_t>(axis)]);
   inputs.push_back(in.move(AtenOp::permute_default, {node.inputs[1]}, {{"dims", order}}, Shape(dims)));
-  return rewritten(in.into(node.outputs[0], AtenOp::index_put_default, inputs, {{"accumulate", false}}));
+  return rewritten(in.define(node.outputs[0], AtenOp::index_put_default, inputs, {{"accumulate", false}}));
 }
 
 Result<bool> copy(Rewriter& in, const Node& node) {

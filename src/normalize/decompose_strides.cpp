@@ -50,12 +50,12 @@ ValueId window_by_window(Rewriter& in, ValueId rows, const Stride& axis, int64_t
 
 // Like window_by_window(), from blocks of one step: a window is its block and some of the following blocks.
 ValueId block_by_block(Rewriter& in, ValueId rows, const Stride& axis, int64_t extent) {
-  const int64_t count = in.shape(rows)[0], behind = (extent + axis.step - 1) / axis.step;
-  const int64_t blocks = axis.size + behind - 1;
+  const int64_t count = in.shape(rows)[0], after = (extent + axis.step - 1) / axis.step;
+  const int64_t blocks = axis.size + after - 1;
   const ValueId grid = in.view(first_of_rows(in, rows, blocks * axis.step), Shape{count, blocks, axis.step});
   std::vector<ValueId> parts;
-  for (int64_t i = 0; i < behind; ++i) parts.push_back(slice(in, grid, 1, i, i + axis.size));
-  const ValueId wide = in.view(join(in, parts, 2), Shape{count * axis.size, behind * axis.step});
+  for (int64_t i = 0; i < after; ++i) parts.push_back(slice(in, grid, 1, i, i + axis.size));
+  const ValueId wide = in.view(join(in, parts, 2), Shape{count * axis.size, after * axis.step});
   return slice(in, wide, 1, 0, extent);
 }
 
@@ -130,11 +130,11 @@ Result<bool> unfold(Rewriter& in, const Node& node) {
                      {.size = node.attributes.integer("size"), .step = 1}};
   int64_t before = 1;
   for (size_t i = 0; i < axis; ++i) before *= shape[i];
-  const int64_t behind = shape.elements() / before / shape[axis];
-  const ValueId last = permuted_axes(in, in.view(node.inputs[0], Shape{before, shape[axis], behind}), {0, 2, 1});
-  const auto picked = strided(in, in.view(last, Shape{before * behind, shape[axis]}), axes);
+  const int64_t after = shape.elements() / before / shape[axis];
+  const ValueId last = permuted_axes(in, in.view(node.inputs[0], Shape{before, shape[axis], after}), {0, 2, 1});
+  const auto picked = strided(in, in.view(last, Shape{before * after, shape[axis]}), axes);
   if (!picked) return false;
-  const ValueId windows = in.view(*picked, Shape{before, behind, axes[0].size, axes[1].size});
+  const ValueId windows = in.view(*picked, Shape{before, after, axes[0].size, axes[1].size});
   return rewritten(in.view_into(node.outputs[0], permuted_axes(in, windows, {0, 2, 1, 3})));
 }
 

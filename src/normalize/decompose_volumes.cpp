@@ -88,8 +88,8 @@ Result<bool> conv_transpose3d(Rewriter& in, const Node& node) {
   const ValueId turned = turned_weight(in, node.inputs[1], groups);
   const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : ValueId();
   return rewritten(
-      in.into(node.outputs[0], AtenOp::conv3d_default, {x, turned, bias},
-              {{"stride", Ints{1, 1, 1}}, {"padding", Ints{0, 0, 0}}, {"dilation", dilation}, {"groups", groups}}));
+      in.define(node.outputs[0], AtenOp::conv3d_default, {x, turned, bias},
+                {{"stride", Ints{1, 1, 1}}, {"padding", Ints{0, 0, 0}}, {"dilation", dilation}, {"groups", groups}}));
 }
 
 constexpr RewriteRow kVolumeRewrites[] = {{AtenOp::conv_transpose3d_input, conv_transpose3d}};

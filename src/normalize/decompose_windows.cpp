@@ -98,7 +98,7 @@ Result<bool> convolution_named_padding(Rewriter& in, const Node& node, AtenOp op
   }
   Attributes attributes = node.attributes;
   attributes.set("padding", begin);
-  return rewritten(in.into(node.outputs[0], op, std::move(inputs), std::move(attributes)));
+  return rewritten(in.define(node.outputs[0], op, std::move(inputs), std::move(attributes)));
 }
 
 Result<bool> conv2d_named_padding(Rewriter& in, const Node& node) {
@@ -130,7 +130,7 @@ Result<bool> convolution(Rewriter& in, const Node& node) {
   if (transposed) attributes.set("groups", old.integer("groups"));
   attributes.set("dilation", per_axis("dilation"));
   if (!transposed) attributes.set("groups", old.integer("groups"));
-  return rewritten(in.into(node.outputs[0], convolution_over(axes, transposed), node.inputs, std::move(attributes)));
+  return rewritten(in.define(node.outputs[0], convolution_over(axes, transposed), node.inputs, std::move(attributes)));
 }
 
 // Adds a batch axis to an image that has none.
@@ -160,7 +160,8 @@ Result<bool> with_added_bias(Rewriter& in, const Node& node) {
   Ints per_channel(out.rank(), 1);
   per_channel[1] = out[1];
   const ValueId sum = in.make(node.op.aten(), std::move(inputs), node.attributes, out);
-  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {sum, in.view(bias, Shape(per_channel))}, no_alpha()));
+  return rewritten(
+      in.define(node.outputs[0], AtenOp::add_Tensor, {sum, in.view(bias, Shape(per_channel))}, no_alpha()));
 }
 
 // Converts aten.convolution to the operator for two or three axes, transposed or not.
@@ -186,7 +187,7 @@ Result<bool> pool2d(Rewriter& in, const Node& node) {
   if (stride == old) return false;
   Attributes attributes = node.attributes;
   attributes.set("stride", stride);
-  return rewritten(in.into(node.outputs[0], node.op.aten(), node.inputs, std::move(attributes)));
+  return rewritten(in.define(node.outputs[0], node.op.aten(), node.inputs, std::move(attributes)));
 }
 
 Attributes pool_attributes_2d(const Attributes& old) {

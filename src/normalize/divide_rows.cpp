@@ -12,8 +12,8 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// More than the 256 entries for positive numbers in steps of an interpolated table, so that the offset lies beyond the
-// first step, in which 1 / d would rise without limit.
+// An interpolated table has 256 steps for positive numbers. The offset is more than one step, 1 / 240 of the range, so
+// that no value falls into the first step, in which 1 / d rises without limit.
 constexpr double kTableSteps = 240;
 
 bool is(const Node& node, AtenOp op) {
@@ -131,7 +131,7 @@ Result<void> divide_rows(ir::Graph& aten, std::span<const RowDivision> divisions
     const auto found = std::ranges::find_if(node.inputs, [&](ValueId input) { return results.contains(input); });
     if (found == node.inputs.end()) return false;
     const Divided& result = results.at(*found);
-    return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {result.rows, result.inverse}, {}));
+    return rewritten(in.define(node.outputs[0], AtenOp::mul_Tensor, {result.rows, result.inverse}, {}));
   });
 }
 

@@ -10,7 +10,7 @@
 //   Example: rows of sizes 1 and 0.01 have mean squares of 1 and 0.0001, which is 3 steps of int16.
 namespace carina::normalize {
 
-// A norm of a prepared graph: c * rsqrt(mean(c^2) + eps), as layer, group, RMS and instance norm have it.
+// A norm of a normalized graph: c * rsqrt(mean(c^2) + eps), as layer, group, RMS and instance norm have it.
 struct RowNorm {
   ir::NodeId rsqrt;
   ir::ValueId rows;     // c

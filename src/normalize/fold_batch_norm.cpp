@@ -17,8 +17,8 @@
 #include "base/memory/prefault.h"
 #include "base/memory/prefetch.h"
 #include "base/parallel/parallel.h"
+#include "normalize/normalize.h"
 #include "normalize/passes_internal.h"
-#include "normalize/prepare.h"
 #include "normalize/rewriter.h"
 
 namespace carina::normalize {
@@ -134,7 +134,7 @@ Result<bool> fold_next_norm(Rewriter& in, const Node& node) {
   const ValueId folded_bias = in.constant(in[weight].name + "_bn_bias", scaled_bias(in, bias, *affine));
   in.skip(*next);
   CARINA_CHECKED(
-      in.into(norm.outputs[0], node.op.aten(), {node.inputs[0], folded_weight, folded_bias}, node.attributes));
+      in.define(norm.outputs[0], node.op.aten(), {node.inputs[0], folded_weight, folded_bias}, node.attributes));
   return true;
 }
 
@@ -160,7 +160,7 @@ Result<bool> norm_to_mul_add(Rewriter& in, const Node& node) {
   const ValueId scale = channel_constant(in, node.name + "_scale", affine->scale, shape.rank());
   const ValueId offset = channel_constant(in, node.name + "_offset", affine->offset, shape.rank());
   const ValueId product = in.make(AtenOp::mul_Tensor, {node.inputs[0], scale}, {}, shape);
-  CARINA_CHECKED(in.into(node.outputs[0], AtenOp::add_Tensor, {product, offset}, {{"alpha", int64_t{1}}}));
+  CARINA_CHECKED(in.define(node.outputs[0], AtenOp::add_Tensor, {product, offset}, {{"alpha", int64_t{1}}}));
   return true;
 }
 

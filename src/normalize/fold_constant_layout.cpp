@@ -32,7 +32,7 @@ bool is_movable(const Rewriter& in, const Node& node) {
          std::ranges::all_of(dims, [](int64_t n) { return n > 0; });
 }
 
-Result<bool> become(Rewriter& in, const Node& node, Moved moved) {
+Result<bool> replace_with_moved(Rewriter& in, const Node& node, Moved moved) {
   ir::Value& to = in.graph()[node.outputs[0]];
   to.constant = std::move(moved.tensor);
   to.quantization = std::move(moved.quantization);
@@ -62,7 +62,7 @@ Result<bool> move_view(Rewriter& in, const Node& node) {
     moved.quantization->axis = *axis;
   }
   moved.tensor.shape = shape;
-  return become(in, node, std::move(moved));
+  return replace_with_moved(in, node, std::move(moved));
 }
 
 Result<bool> move_permute(Rewriter& in, const Node& node) {
@@ -74,7 +74,7 @@ Result<bool> move_permute(Rewriter& in, const Node& node) {
   Moved moved{.tensor = permuted(*from.constant, perms), .quantization = from.quantization};
   if (moved.quantization && moved.quantization->per_channel())
     moved.quantization->axis = static_cast<int>(std::ranges::find(perms, moved.quantization->axis) - perms.begin());
-  return become(in, node, std::move(moved));
+  return replace_with_moved(in, node, std::move(moved));
 }
 
 // The rows [first, first + count) along an axis.
@@ -106,7 +106,7 @@ Result<bool> move_slice(Rewriter& in, const Node& node) {
     q.scales = {q.scales.begin() + first, q.scales.begin() + first + count};
     q.zero_points = {q.zero_points.begin() + first, q.zero_points.begin() + first + count};
   }
-  return become(in, node, std::move(moved));
+  return replace_with_moved(in, node, std::move(moved));
 }
 
 constexpr RewriteRow kMoveConstantsRows[] = {

@@ -49,7 +49,7 @@ T truncated(double number) {
 
 // The value becomes a constant. Its element i is number(i), which is a double, converted to the type of the value.
 template <typename Number>
-Result<bool> become_constant(Rewriter& in, const Node& node, const Number& number) {
+Result<bool> replace_with_constant(Rewriter& in, const Node& node, const Number& number) {
   ir::Value& value = in.graph()[node.outputs[0]];
   if (!becomes_constant(value)) return false;
   switch (value.dtype) {
@@ -126,12 +126,13 @@ auto line_of(Rewriter& in, const Node& node) {
 }
 
 Result<bool> linspace(Rewriter& in, const Node& node) {
-  return become_constant(in, node, line_of(in, node));
+  return replace_with_constant(in, node, line_of(in, node));
 }
 
 Result<bool> logspace(Rewriter& in, const Node& node) {
   const double base = node.attributes.find("base") == nullptr ? 10 : node.attributes.number("base");
-  return become_constant(in, node, [base, line = line_of(in, node)](int64_t i) { return std::pow(base, line(i)); });
+  return replace_with_constant(in, node,
+                               [base, line = line_of(in, node)](int64_t i) { return std::pow(base, line(i)); });
 }
 
 // A window for the Fourier transform. The shape is a function of the place in it, from 0 to 1. A periodic window is one
@@ -141,7 +142,8 @@ Result<bool> window(Rewriter& in, const Node& node, const Curve& curve) {
   const bool is_periodic = node.attributes.find("periodic") == nullptr || node.attributes.get<bool>("periodic");
   const int64_t length = in.shape(node.outputs[0]).elements();
   const auto last = static_cast<double>(is_periodic ? length : length - 1);
-  return become_constant(in, node, [=](int64_t i) { return length == 1 ? 1.0 : curve(static_cast<double>(i) / last); });
+  return replace_with_constant(in, node,
+                               [=](int64_t i) { return length == 1 ? 1.0 : curve(static_cast<double>(i) / last); });
 }
 
 double number_or(const Node& node, std::string_view name, double otherwise) {
@@ -206,7 +208,7 @@ Result<bool> triangle_places(Rewriter& in, const Node& node) {
   }
   const int64_t count = shape[1];
   if (static_cast<int64_t>(places[0].size()) != count) return false;
-  return become_constant(
+  return replace_with_constant(
       in, node, [&](int64_t i) { return places[static_cast<size_t>(i / count)][static_cast<size_t>(i % count)]; });
 }
 
@@ -214,25 +216,27 @@ Result<bool> triangle_places(Rewriter& in, const Node& node) {
 Result<bool> eye(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.outputs[0]);
   if (shape.rank() != 2) return false;
-  return become_constant(in, node, [columns = shape[1]](int64_t i) { return i / columns == i % columns ? 1.0 : 0.0; });
+  return replace_with_constant(in, node,
+                               [columns = shape[1]](int64_t i) { return i / columns == i % columns ? 1.0 : 0.0; });
 }
 
 Result<bool> zeros(Rewriter& in, const Node& node) {
-  return become_constant(in, node, [](int64_t) { return 0.0; });
+  return replace_with_constant(in, node, [](int64_t) { return 0.0; });
 }
 Result<bool> ones(Rewriter& in, const Node& node) {
-  return become_constant(in, node, [](int64_t) { return 1.0; });
+  return replace_with_constant(in, node, [](int64_t) { return 1.0; });
 }
 template <const char* kName>
 Result<bool> filled(Rewriter& in, const Node& node) {
-  return become_constant(in, node, [value = node.attributes.number(kName)](int64_t) { return value; });
+  return replace_with_constant(in, node, [value = node.attributes.number(kName)](int64_t) { return value; });
 }
 constexpr char kFillValue[] = "fill_value", kScalar[] = "s", kValue[] = "value";
 
 Result<bool> ramp(Rewriter& in, const Node& node) {
-  return become_constant(in, node, [start = number_or(node, "start", 0), step = number_or(node, "step", 1)](int64_t i) {
-    return start + step * static_cast<double>(i);
-  });
+  return replace_with_constant(in, node,
+                               [start = number_or(node, "start", 0), step = number_or(node, "step", 1)](int64_t i) {
+                                 return start + step * static_cast<double>(i);
+                               });
 }
 
 constexpr RewriteRow kFoldSourcesRows[] = {

@@ -5,7 +5,7 @@
 
 namespace carina::normalize {
 
-// The passes of prepare(). Each is in its own file, whose header comment describes it.
+// The passes of normalize(). Each is in its own file, whose header comment describes it.
 Result<void> fold_sources(ir::Graph& graph, const Log& log);
 Result<void> canonicalize(ir::Graph& graph, const Log& log);
 Result<void> fold_constants(ir::Graph& graph, const ir::Evaluator& evaluator, const Log& log);

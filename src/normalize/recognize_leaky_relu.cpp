@@ -157,7 +157,7 @@ class Recognizer {
     if (in_[below.x].constant || shape != in_.shape(node.outputs[0])) return false;
     if (!below.slopes.valid()) {
       return rewritten(
-          in_.into(node.outputs[0], AtenOp::leaky_relu_default, {below.x}, {{"negative_slope", below.factor}}));
+          in_.define(node.outputs[0], AtenOp::leaky_relu_default, {below.x}, {{"negative_slope", below.factor}}));
     }
     const auto slopes = in_[below.slopes].constant->values<float>();
     if (shape.rank() < 2 || !is_per_channel(in_.shape(below.slopes), shape)) return false;
@@ -165,7 +165,7 @@ class Recognizer {
     std::ranges::transform(slopes, weight.values<float>().begin(),
                            [&](float slope) { return static_cast<float>(slope * below.factor); });
     const ValueId constant = in_.constant(node.name + "_slopes", std::move(weight).freeze());
-    return rewritten(in_.into(node.outputs[0], AtenOp::prelu_default, {below.x, constant}, {}));
+    return rewritten(in_.define(node.outputs[0], AtenOp::prelu_default, {below.x, constant}, {}));
   }
 
   std::vector<ir::NodeId> old_producers_;

@@ -29,7 +29,7 @@ Result<bool> forward_input(Rewriter& in, const Node& node) {
   const auto& given = in[from].quantization;
   if (wanted && given && *wanted != *given) {
     if (node.op == ir::Op(AtenOp::clone_default)) return false;
-    CARINA_CHECKED(in.into(to, AtenOp::clone_default, {from}, {{"memory_format", std::monostate()}}));
+    CARINA_CHECKED(in.define(to, AtenOp::clone_default, {from}, {{"memory_format", std::monostate()}}));
     return true;
   }
   if (wanted && !given) {
@@ -63,7 +63,7 @@ Result<bool> single_cat(Rewriter& in, const Node& node) {
   std::vector<ValueId> parts = node.inputs;
   std::erase_if(parts, [&](ValueId id) { return in[id].shape.elements() == 0; });
   if (!parts.empty() && parts.size() < node.inputs.size())
-    return rewritten(in.into(node.outputs[0], AtenOp::cat_default, std::move(parts), node.attributes));
+    return rewritten(in.define(node.outputs[0], AtenOp::cat_default, std::move(parts), node.attributes));
   return node.inputs.size() == 1 ? forward_input(in, node) : false;
 }
 

@@ -74,8 +74,8 @@ std::optional<Fraction> fraction_of(const ir::Attributes& attributes, const Shap
   const std::optional<Fraction> f = exact_fraction(attributes, axis);
   if (!f || f->scale > kLargestScale || f->step >= kLargestStep * f->scale) return std::nullopt;
   const int64_t border = (axis.out - 1) * f->step - (axis.in - 1) * f->scale + f->offset;
-  const auto fits = [&](int64_t min, int64_t value, int64_t behind) {
-    return value >= min * f->scale && value < behind * f->scale;
+  const auto fits = [&](int64_t min, int64_t value, int64_t after) {
+    return value >= min * f->scale && value < after * f->scale;
   };
   return fits(-1, f->offset, kLargestStep) && fits(-kLargestStep, border, 1) ? f : std::nullopt;
 }

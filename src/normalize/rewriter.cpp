@@ -98,7 +98,7 @@ Result<void> Rewriter::apply(Node node) {
 
 ValueId Rewriter::make_value(AtenOp op, std::vector<ValueId> inputs, ir::Attributes attributes, ir::Value result) {
   const ValueId output = graph_.add_value(std::move(result));
-  if (auto applied = into(output, op, std::move(inputs), std::move(attributes)); !applied) {
+  if (auto applied = define(output, op, std::move(inputs), std::move(attributes)); !applied) {
     std::ranges::move(applied.error(), std::back_inserter(errors_));
   }
   return current(output);
@@ -124,7 +124,7 @@ ValueId Rewriter::move(AtenOp op, std::vector<ValueId> inputs, ir::Attributes at
   return output;
 }
 
-Result<void> Rewriter::into(ValueId output, AtenOp op, std::vector<ValueId> inputs, ir::Attributes attributes) {
+Result<void> Rewriter::define(ValueId output, AtenOp op, std::vector<ValueId> inputs, ir::Attributes attributes) {
   return apply({.op = op,
                 .name = name_,
                 .inputs = std::move(inputs),
@@ -141,7 +141,7 @@ ValueId Rewriter::view(ValueId input, const Shape& shape) {
 
 Result<void> Rewriter::view_into(ValueId output, ValueId input) {
   const auto dims = graph_[output].shape.dims();
-  return into(output, AtenOp::view_default, {input}, {{"size", std::vector(dims.begin(), dims.end())}});
+  return define(output, AtenOp::view_default, {input}, {{"size", std::vector(dims.begin(), dims.end())}});
 }
 
 ValueId Rewriter::scalar(double value, DType dtype) {

@@ -66,7 +66,7 @@ class Rewriter {
   ir::ValueId make_value(AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, ir::Value result);
   // Adds a node that computes an existing value, usually the current node's output. The value keeps its name and
   // quantization.
-  Result<void> into(ir::ValueId output, AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes);
+  Result<void> define(ir::ValueId output, AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes);
   // Adds a node whose outputs are values of the graph already.
   Result<void> emit(ir::Node node) { return apply(std::move(node)); }
   // Reshapes to `shape`. Returns the same value if it has that shape already.

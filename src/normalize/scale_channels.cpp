@@ -161,7 +161,7 @@ class ChannelScaler {
     const ValueId new_bias =
         has_offset ? constant(name + "_offset", offset, Shape{static_cast<int64_t>(offset.size())}) : ValueId();
     const ValueId x = convolution.inputs[0];
-    return in_.into(result, AtenOp::conv2d_default, {x, new_weight, new_bias}, convolution.attributes);
+    return in_.define(result, AtenOp::conv2d_default, {x, new_weight, new_bias}, convolution.attributes);
   }
 
   ValueId constant(const std::string& name, const std::vector<double>& values, const Shape& shape) {
@@ -180,7 +180,7 @@ class ChannelScaler {
                                 {"dilation", std::vector<int64_t>{1, 1}},
                                 {"groups", channels}};
     const Shape shape = in_.shape(chain.x);
-    if (shape.rank() == 4) return in_.into(result, AtenOp::conv2d_default, {chain.x, weight, bias}, window);
+    if (shape.rank() == 4) return in_.define(result, AtenOp::conv2d_default, {chain.x, weight, bias}, window);
     const Shape image{shape[0], shape[1], 1, shape[2]};
     const ValueId scaled = in_.make(AtenOp::conv2d_default, {in_.view(chain.x, image), weight, bias}, window, image);
     return in_.view_into(result, scaled);

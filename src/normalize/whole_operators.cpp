@@ -1,5 +1,5 @@
 // Operators that a program for the CPU keeps. ExecuTorch has a kernel for each, so one call replaces the several nodes
-// that the passes of prepare() would write.
+// that the passes of normalize() would write.
 //   %y = aten.softmax.int(%x, dim=-1)      stays: one call of aten::_softmax.out instead of six kernels
 // Source: the operators of ExecuTorch's edge programs (Core ATen) that facts/aten contains.
 

@@ -74,7 +74,7 @@ Result<bool> widen(Rewriter& in, const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (half(node.outputs[i]))
       CARINA_CHECKED(
-          in.into(node.outputs[i], AtenOp::to_dtype, {results[i]}, conversion_to(in[node.outputs[i]].dtype)));
+          in.define(node.outputs[i], AtenOp::to_dtype, {results[i]}, conversion_to(in[node.outputs[i]].dtype)));
   }
   return true;
 }

@@ -206,10 +206,10 @@ IoTensor tensor_of(std::span<const int32_t> words) {
   const size_t axes = words.size() - 3;
   IoTensor tensor;
   tensor.shape.fill(1);
-  bool behind_last = words.size() == kOldTensorWords;
+  bool after_last = words.size() == kOldTensorWords;
   for (size_t i = axes; i-- > 0;) {
-    behind_last = behind_last && words[i] == 0;
-    if (!behind_last) tensor.shape[i] = words[i];
+    after_last = after_last && words[i] == 0;
+    if (!after_last) tensor.shape[i] = words[i];
   }
   tensor.element_bytes = words[axes];
   tensor.offset = words[axes + 1];

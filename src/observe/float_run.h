@@ -55,7 +55,7 @@ struct FloatRunOptions {
   std::string where = {};  // prefix of node names in messages
 };
 
-// Runs a prepared graph: nodes that TOSA supports run in the interpreter, and the others with the CPU's kernels.
+// Runs a normalized graph: nodes that TOSA supports run in the interpreter, and the others with the CPU's kernels.
 // Quantized values are integers in the interpreter. Inputs, outputs and observed values are floats.
 class FloatRun {
  public:

@@ -29,7 +29,7 @@ struct Segments {
 
 enum class Int64 : uint8_t { kAsInt32, kKept };
 
-// Divides a prepared float graph into as few segments as the order of its nodes allows. `passes` are options for the
+// Divides a normalized float graph into as few segments as the order of its nodes allows. `passes` are options for the
 // lowering's passes. Without an evaluator, a node that TOSA does not support is an error. With kKept, the CPU's kernels
 // also run the nodes they support that have int64 values among their integers, which TOSA would compute in int32.
 // Errors, all at once: every node that neither engine supports.

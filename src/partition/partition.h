@@ -18,7 +18,7 @@ namespace carina::partition {
 // can.
 using Legality = std::function<std::vector<std::optional<ir::Rejection>>(const ir::Graph& annotated)>;
 
-// Returns why the user keeps a node of the prepared graph on the CPU; no value if the user does not.
+// Returns why the user keeps a node of the normalized graph on the CPU; no value if the user does not.
 using UserConstraint = std::function<std::optional<ir::Rejection>(const ir::Node& node)>;
 
 // The treatment of a quantized value between CPU nodes that is not an input or output of any delegate.
@@ -30,7 +30,7 @@ enum class FloatsOnCpu : uint8_t {
 // What the CPU's kernels of quantized nodes compute with.
 enum class CpuArithmetic : uint8_t { kFloats, kInt8 };
 
-// The user's options, for the prepared graph: cpu_ops are its operators ("aten.conv2d.default", "conv2d.default" or
+// The user's options, for the normalized graph: cpu_ops are its operators ("aten.conv2d.default", "conv2d.default" or
 // "conv2d"). It has no modules: the caller finds the nodes of cpu_modules and keeps them by `keep`.
 struct PartitionOptions : options::PartitionOptions {
   UserConstraint keep = {};  // any other constraint, such as the nodes of a module
@@ -39,7 +39,7 @@ struct PartitionOptions : options::PartitionOptions {
   std::vector<ir::Rejection> rejected = {};           // nodes that a later stage rejected in an earlier attempt
 };
 
-// Where a node of the prepared graph runs, and the reason.
+// Where a node of the normalized graph runs, and the reason.
 struct Decision {
   ir::NodeId node;   // a node of the graph that was given to partition()
   std::string name;  // the node's name, op and source line, so that a report needs no graph
@@ -68,7 +68,7 @@ struct Partitioned {
   std::vector<Decision> decisions;  // one per node of the given graph, in its order
 };
 
-// Partitions a prepared graph into delegates, whose nodes `legality` allows, and a program for the rest. Quantized
+// Partitions a normalized graph into delegates, whose nodes `legality` allows, and a program for the rest. Quantized
 // values have `quantization`. Delegates are as large as possible without a cycle. Two kinds of subgraphs stay on the
 // CPU unless the user requests otherwise: those that only move data, and, if other nodes run on the CPU too, those
 // whose call would take longer than their nodes on the CPU. Errors (usage): a name in cpu_nodes or cpu_ops that the

@@ -18,8 +18,8 @@
 namespace carina::plan {
 namespace {
 
-// What differs between two ways to finish.
-struct Way {
+// What differs between two variants of a plan.
+struct Variant {
   Optimize optimize = Optimize::kSpeed;
   BlockChoice blocks = BlockChoice::kNominal;
   int64_t working_bytes = 0;
@@ -31,19 +31,19 @@ struct Way {
 // The most nominal cycles of a plan that is taken, relative to the least of all plans.
 constexpr double kNominalLoss = 1.01;
 
-Context context_for(const Context& context, const Options& options, const Way& way, const Schedule& cut_like) {
+Context context_for(const Context& context, const Options& options, const Variant& variant, const Schedule& cut_like) {
   return {.family = context.family,
-          .target = way.target != nullptr ? *way.target : context.target,
+          .target = variant.target != nullptr ? *variant.target : context.target,
           .options = options,
           .log = context.log,
           .weights = context.weights,
           .equal = context.equal,
-          .working_bytes = way.working_bytes,
-          .block_choice = way.blocks,
-          .scales_apart = way.scales_apart,
-          .blocks = way.target != nullptr ? way.blocks_known : context.blocks,
+          .working_bytes = variant.working_bytes,
+          .block_choice = variant.blocks,
+          .scales_apart = variant.scales_apart,
+          .blocks = variant.target != nullptr ? variant.blocks_known : context.blocks,
           .slices = context.slices,
-          .cut_like = way.scales_apart ? nullptr : &cut_like};
+          .cut_like = variant.scales_apart ? nullptr : &cut_like};
 }
 
 // By stripe: its best block if its weights are read from fast memory; nothing if it reads none.
@@ -81,8 +81,8 @@ Target with_a_fast_second_memory(Target target) {
 
 class Alternatives {
  public:
-  Alternatives(Finished baseline, const Beginnings& beginnings, const Context& context, ThreadPool& threads)
-      : beginnings_(beginnings),
+  Alternatives(Finished baseline, const StartingPoints& starts, const Context& context, ThreadPool& threads)
+      : starts_(starts),
         context_(context),
         threads_(threads),
         arena_bytes_(space_bytes(baseline.schedule, Space::kArena)),
@@ -102,8 +102,8 @@ class Alternatives {
     // longer ones is hardly slower with the baseline's: it copies weights that just arrive in time from slow memory.
     if (slow_cycles > kDependence * least_nominal_) consider_latencies(slow, slow_cycles);
     if (is_search()) {
-      consider(beginnings_.stripes, {.blocks = BlockChoice::kWorstRatio, .working_bytes = context_.working_bytes});
-      consider(beginnings_.stripes, {.working_bytes = context_.working_bytes});
+      consider(starts_.stripes, {.blocks = BlockChoice::kWorstRatio, .working_bytes = context_.working_bytes});
+      consider(starts_.stripes, {.working_bytes = context_.working_bytes});
     }
     if (waits > (is_search() ? 1.03 : 1.1) && context_.options.variation.cascade_rows == 0 &&
         context_.options.uses(Optimization::kCascades) && (is_search() || cascades_can_gain()))
@@ -124,27 +124,27 @@ class Alternatives {
   // Blocks, copies and stripes as if latencies were twice as long.
   void consider_latencies(const Target& slow, double slow_cycles) {
     BlockCache known;
-    const Way way{
+    const Variant variant{
         .working_bytes = context_.working_bytes, .scales_apart = true, .target = &slow, .blocks_known = &known};
     Options options = context_.options;
-    options.optimize = way.optimize;
-    const Context context = context_for(context_, options, way, baseline_);
-    const auto blocks = choose_blocks(beginnings_.stripes, context, threads_);
+    options.optimize = variant.optimize;
+    const Context context = context_for(context_, options, variant, baseline_);
+    const auto blocks = choose_blocks(starts_.stripes, context, threads_);
     if (!blocks) return;
     const auto copies = blocks_for_copies(*blocks, context, threads_);
     const bool can_win =
         cycles_of_kernels(*blocks, context_, context_.target, copies) <= kNominalLoss * least_nominal_ &&
         kWorthwhile * cycles_of_kernels(*blocks, context_, slow, copies) <= slow_cycles;
-    if (can_win || is_search()) consider(beginnings_.stripes, way);
+    if (can_win || is_search()) consider(starts_.stripes, variant);
   }
 
-  void consider(Schedule schedule, const Way& way) {
+  void consider(Schedule schedule, const Variant& variant) {
     Options options = context_.options;
-    options.optimize = way.optimize;
+    options.optimize = variant.optimize;
     auto plan =
-        finish(std::move(schedule), beginnings_.material, context_for(context_, options, way, baseline_), threads_);
+        finish(std::move(schedule), starts_.material, context_for(context_, options, variant, baseline_), threads_);
     if (!plan || needs_more(*plan)) return;
-    if (!way.scales_apart) std::ranges::copy_if(best_.notes, std::back_inserter(plan->notes), is_about_cuts);
+    if (!variant.scales_apart) std::ranges::copy_if(best_.notes, std::back_inserter(plan->notes), is_about_cuts);
     if (cycles_.empty()) cycles_ = cycles_by_assumption(best_.schedule, context_);
     std::vector<double> cycles = cycles_by_assumption(plan->schedule, context_);
     least_nominal_ = std::min(least_nominal_, cycles.front());
@@ -167,7 +167,7 @@ class Alternatives {
     const int64_t bytes = in_arena ? arena_bytes_ : fast_bytes_;
     std::vector<int64_t> limits;
     for (const int64_t percent : percents) limits.push_back(bytes * percent / 100);
-    auto cascaded = cascades_within(limits, beginnings_.whole, beginnings_.material, context_, threads_);
+    auto cascaded = cascades_within(limits, starts_.whole, starts_.material, context_, threads_);
     if (!cascaded) return;
     for (Schedule& schedule : *cascaded) consider(cut_stripes(std::move(schedule), context_), {.working_bytes = bytes});
   }
@@ -184,7 +184,7 @@ class Alternatives {
            plan.constants.size() * 100 > constant_bytes_ * kConstantsPercent;
   }
 
-  const Beginnings& beginnings_;
+  const StartingPoints& starts_;
   const Context& context_;
   ThreadPool& threads_;
   int64_t arena_bytes_;  // of the baseline plan, as the next two
@@ -244,9 +244,9 @@ bool shares_encoded_weights(const Material& material, const Options& options) {
   return !is_planned_once(material, options) && !has_many_weights(material);
 }
 
-Finished best_alternative(Finished baseline, const Beginnings& beginnings, const Context& context,
+Finished best_alternative(Finished baseline, const StartingPoints& starts, const Context& context,
                           ThreadPool& threads) {
-  return Alternatives(std::move(baseline), beginnings, context, threads).best();
+  return Alternatives(std::move(baseline), starts, context, threads).best();
 }
 
 std::vector<double> cycles_by_assumption(const Schedule& schedule, const Context& context) {

@@ -15,7 +15,7 @@
 namespace carina::plan {
 
 // What the alternatives start from.
-struct Beginnings {
+struct StartingPoints {
   const Schedule& whole;    // before form_cascades()
   const Schedule& stripes;  // after it, and after cut_stripes()
   const Material& material;
@@ -32,7 +32,7 @@ bool shares_encoded_weights(const Material& material, const Options& options);
 // Returns `baseline` or an alternative to it: blocks that are good under all assumptions; with -O3, also the blocks of
 // -O2; and cascades, if the network waits for the second memory. An alternative needs no more working memory, and
 // hardly more constants, than `baseline`.
-Finished best_alternative(Finished baseline, const Beginnings& beginnings, const Context& context, ThreadPool& threads);
+Finished best_alternative(Finished baseline, const StartingPoints& starts, const Context& context, ThreadPool& threads);
 
 // The cycles of all kernels of a schedule if each runs alone and reads its weights from fast memory, in the format that
 // is decoded faster, and in its own block or that of `for_copies` (by stripe; empty: none). Kernels do not overlap, so

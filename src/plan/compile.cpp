@@ -15,8 +15,8 @@
 #include "plan/optimize/blocks.h"
 #include "plan/optimize/slice_cache.h"
 #include "plan/optimize/transformations.h"
+#include "plan/remedies_internal.h"
 #include "plan/select/selection.h"
-#include "plan/ways_out_internal.h"
 
 namespace carina::plan {
 namespace {
@@ -61,13 +61,13 @@ Result<Finished> planned(const Schedule& whole, const Material& material, const 
   auto baseline = finish(schedule, material, context, threads);
   if (!baseline) {
     if (baseline.error().front().where != kShortage) return std::unexpected(std::move(baseline.error()));
-    return std::unexpected(with_ways_out(std::move(baseline.error()), tosa, context, cascaded.whole_bytes));
+    return std::unexpected(with_remedies(std::move(baseline.error()), tosa, context, cascaded.whole_bytes));
   }
   if (is_planned_once(material, context.options)) return baseline;
   Roomy roomy = with_room_for_repeated_weights(*std::move(baseline), schedule, material, context, threads);
   context.working_bytes = roomy.working_bytes;
-  const Beginnings beginnings{.whole = whole, .stripes = schedule, .material = material};
-  return best_alternative(std::move(roomy.plan), beginnings, context, threads);
+  const StartingPoints starts{.whole = whole, .stripes = schedule, .material = material};
+  return best_alternative(std::move(roomy.plan), starts, context, threads);
 }
 
 Context with_options(const Context& context, const Options& options) {

@@ -186,7 +186,7 @@ class Follower {
     return result;
   }
 
-  // The axes behind the channels' may become one with it: [1,C,H,W] as [1,C*H*W].
+  // The axes after the channels' may become one with it: [1,C,H,W] as [1,C*H*W].
   [[nodiscard]] std::optional<Carried> viewed(const Node& node, const Carried& x) const {
     const Shape &from = shape_of(node.inputs.front()), &to = shape_of(node.outputs.front());
     if (from.elements() == 0) return std::nullopt;
@@ -199,9 +199,9 @@ class Follower {
     for (size_t axis = 0; axis < to.rank(); ++axis) {
       if (before(to, axis) != outer || to[axis] % channels != 0 || to[axis] == 0) continue;
       const int64_t each = to[axis] / channels;
-      // one channel is `inner` elements, of which this axis has `each` and those behind it the rest
-      const int64_t inner = from.elements() / (outer * channels), behind = to.elements() / (outer * to[axis]);
-      if (each * behind != inner) continue;
+      // one channel is `inner` elements, of which this axis has `each` and those after it the rest
+      const int64_t inner = from.elements() / (outer * channels), after = to.elements() / (outer * to[axis]);
+      if (each * after != inner) continue;
       Carried result{.axis = axis, .channel_of = {}};
       for (int64_t i = 0; i < to[axis]; ++i) result.channel_of.push_back(x.channel_of[static_cast<size_t>(i / each)]);
       return result;

@@ -86,8 +86,7 @@ Result<ChannelStatistics> channel_statistics(const ir::Graph& aten, const datase
       .sums = interpret::Sums::kFewMultiplications,
       .where = "calibration"};
   CARINA_TRY(observe::FloatRun model, observe::FloatRun::create(aten, run, Log{}));
-  for (size_t i = 0; i < count; ++i) {
-    const size_t number = i * samples.size() / count;
+  for (const size_t number : samples.spread(count)) {
     CARINA_TRY(const std::vector<Tensor> sample, samples.sample(number));
     CARINA_CHECKED(check_sample(aten, sample, number));
     if (auto outputs = model.run(sample); !outputs) return std::unexpected(std::move(outputs).error());

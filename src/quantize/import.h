@@ -17,7 +17,7 @@ namespace carina::quantize {
 // Errors, all at once: invalid parameters. Source: quantized_decomposed of PyTorch.
 Result<void> fold_imported(ir::Graph& aten, const Log& log);
 // Folds only the first case, for weights, biases and divisors, also after views. The normalization
-// (normalize/prepare.h) then treats them as constants.
+// (normalize/normalize.h) then treats them as constants.
 Result<void> fold_imported_weights(ir::Graph& aten);
 
 }  // namespace carina::quantize

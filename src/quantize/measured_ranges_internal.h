@@ -35,8 +35,8 @@ class ErrorCourse {
   std::vector<double> sums_ = {};  // of the errors up to each sample
 };
 
-// Adds the error of a model's outputs for each sample to the course, until that gives up, if the range of each group is
-// chosen so.
+// Runs the model with these choices of ranges, and adds the error of its outputs for each sample to the course, until
+// the course gives up.
 using ErrorOfRanges = std::function<Result<void>(const std::vector<RangeChoice>& choices, ErrorCourse& course)>;
 
 // Returns for each group of values the choice of its range, such that the outputs' error is small. First all groups

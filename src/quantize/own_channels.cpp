@@ -35,7 +35,7 @@ struct Slice {
   std::vector<size_t> channels;
 };
 
-// Finds the layer behind a value, with nothing between them that mixes channels.
+// Finds the layer that a value comes from, with nothing between them that mixes channels.
 class Tracer {
  public:
   explicit Tracer(const ir::Graph& graph) : graph_(graph), producers_(ir::producers(graph)) {}

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/channel_paths_internal.h"
 #include "quantize/equalize.h"

@@ -32,11 +32,12 @@ struct PtqOptions {
   bool for_all_roundings = false;  // Observed: gather what kForInputs needs, whatever the scheme is
 };
 
-// Post-training quantization of a prepared float graph (normalize::prepare): sets Value::quantization by the scheme.
-// Activations are quantized per tensor, weights symmetrically, and biases with the scale input * weight. As in the Arm
-// quantizer of PT2E, some values share parameters (docs/facts/arm_backend.md 4). The float graph runs on `samples` to
-// find the ranges; each sample has one tensor per graph input. The samples of a graph with state are one sequence: they
-// have no state, which is carried from each sample to the next (state_samples.h). Nodes that only the CPU's kernels
+// Post-training quantization of a normalized float graph (normalize::normalize): sets Value::quantization by the
+// scheme. Activations are quantized per tensor, weights symmetrically, and biases with the scale input * weight. As in
+// the Arm quantizer of PT2E, some values share parameters (docs/facts/arm_backend.md 4). The float graph runs on
+// `samples` to find the ranges; each sample has one tensor per graph input. The samples of a graph with state are one
+// sequence: a sample has no values for the state, since each run begins with the state that the run before it left
+// (state_samples.h). Nodes that only the CPU's kernels
 // support stay float. A warning names inputs and outputs that never change. Errors: no samples; samples that do not
 // match the inputs; values that are not finite; a model that does not compute in fp32; all unsupported nodes;
 // unsupported schemes.

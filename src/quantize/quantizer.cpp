@@ -122,8 +122,9 @@ class Quantizer {
     return std::move(all.schemes);
   }
 
-  // Squares that are only summed up or averaged (in norms) have 16 bits, unless the user says otherwise: their large
-  // range would leave few of 8 bits for most of them, and all others are lost in the sum. It costs next to nothing.
+  // Squares that are only summed up or averaged (in norms) have 16 bits, unless the user says otherwise. Their range is
+  // large, so with 8 bits most of them would be one of a few small integers, and the sum would be wrong. 16 bits cost
+  // next to nothing here.
   void widen_squares(Assigned& all) const {
     const auto users = ir::users(graph_);
     const std::vector<bool> is_output = ir::is_output(graph_);
@@ -149,7 +150,7 @@ class Quantizer {
     scheme.smallest_scale = wide.smallest_scale;
   }
 
-  // Finds the groups behind the last large layers that get 16 bits, unless the scheme or the user says otherwise.
+  // Finds the groups after the last large layers that get 16 bits, unless the scheme or the user says otherwise.
   void find_tail() {
     tail_.clear();
     if (schemes_.general().activations.tail != Tail::kWide) return;
@@ -178,7 +179,7 @@ class Quantizer {
     }
     if (names.empty()) return;
     log.note({.where = scheme.name,
-              .what = fmt::format("the results of {} have 16 bits: behind the last large layers these cost next to "
+              .what = fmt::format("the results of {} have 16 bits: after the last large layers these cost next to "
                                   "nothing, at most 1 % of the cycles",
                                   fmt::join(names, ", ")),
               .hint = "--quantize int8-only keeps 8 bits",

@@ -305,12 +305,12 @@ Range RangeObserver::percentile() const {
 bool RangeObserver::is_swamped() const {
   const auto populated = [](uint64_t count) { return count > 0; };
   const auto first = std::ranges::find_if(counts_, populated);
-  const auto behind = std::find_if_not(first, counts_.end(), populated);  // of the lower part
-  const auto next = std::find_if(behind, counts_.end(), populated);
+  const auto after = std::find_if_not(first, counts_.end(), populated);  // of the lower part
+  const auto next = std::find_if(after, counts_.end(), populated);
   if (next == counts_.end()) return false;
   const auto last = std::find_if(counts_.rbegin(), counts_.rend(), populated).base();
   constexpr int64_t kPart = 16;
-  const bool far = (next - behind) * kPart >= (last - first) * (kPart - 1);
+  const bool far = (next - after) * kPart >= (last - first) * (kPart - 1);
   const uint64_t above = std::accumulate(next, last, uint64_t{0});
   const int64_t first_above = first_ + (next - counts_.begin());
   if (last - next == 1 && first_above != 0) return false;  // two numbers, as of sign() or heaviside(): both are exact

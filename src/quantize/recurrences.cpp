@@ -34,8 +34,8 @@ void add(Weights& all, const Weights& some) {
 
 // For each value, the weights of the products that it is made of, elementwise or as a part, without a function in
 // between.
-std::vector<Weights> weights_behind(const ir::Graph& graph) {
-  std::vector<Weights> behind(graph.values.size());
+std::vector<Weights> weights_before(const ir::Graph& graph) {
+  std::vector<Weights> before(graph.values.size());
   for (const Node& node : graph.nodes) {
     Weights weights;
     if (const auto role = weight_role_of(node)) {
@@ -45,13 +45,13 @@ std::vector<Weights> weights_behind(const ir::Graph& graph) {
       const bool passes =
           family == AtenFamily::kMovement || family == AtenFamily::kArithmetic || family == AtenFamily::kLimit;
       for (const ValueId id : node.inputs) {
-        if (passes && id.valid()) add(weights, behind[id.index()]);
+        if (passes && id.valid()) add(weights, before[id.index()]);
       }
       if (weights.size() > kMaxWeights) weights.clear();
     }
-    for (const ValueId id : node.outputs) behind[id.index()] = weights;
+    for (const ValueId id : node.outputs) before[id.index()] = weights;
   }
-  return behind;
+  return before;
 }
 
 // Whether the operand of one of the nodes depends on the result of the first.
@@ -74,12 +74,12 @@ bool depends_on_first(const ir::Graph& graph, const std::vector<size_t>& nodes) 
 }  // namespace
 
 void join_steps_of_recurrences(const ir::Graph& graph, const std::vector<bool>& left_float, UnionFind& groups) {
-  const std::vector<Weights> behind = weights_behind(graph);
+  const std::vector<Weights> before = weights_before(graph);
   std::map<std::pair<AtenOp, ValueId>, std::vector<size_t>> steps;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     if (left_float[n] || traits_of(node.op.aten()).family != AtenFamily::kFunction || node.inputs.size() != 1) continue;
-    for (const ValueId weights : behind[node.inputs.front().index()]) steps[{node.op.aten(), weights}].push_back(n);
+    for (const ValueId weights : before[node.inputs.front().index()]) steps[{node.op.aten(), weights}].push_back(n);
   }
   for (const auto& [what, nodes] : steps) {
     if (nodes.size() < 2 || !depends_on_first(graph, nodes)) continue;

@@ -38,7 +38,7 @@ struct SimilarityOptions {
   const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not support
 };
 
-// Passes the outputs of a prepared graph, quantized or not, for each sample to `take`, until that returns false.
+// Passes the outputs of a normalized graph, quantized or not, for each sample to `take`, until that returns false.
 // Errors: those of FloatRun.
 using TakeOutputs = std::function<bool(size_t sample, std::vector<Tensor> outputs)>;
 Result<void> run_samples(const ir::Graph& graph, Samples samples, const SimilarityOptions& options, const Log& log,

@@ -32,12 +32,11 @@ struct Extremes {
   [[nodiscard]] bool is_uneven() const { return std::isfinite(most) && least * kUneven < most; }
 };
 
-std::vector<std::vector<Tensor>> first_of(const datasets::DataSet& samples) {
+// Samples that cannot be read are left out: calibration reads all samples later, and reports them.
+std::vector<std::vector<Tensor>> some_of(const datasets::DataSet& samples) {
   std::vector<std::vector<Tensor>> chosen;
-  const size_t count = std::min(kSamples, samples.size());
-  for (size_t i = 0; i < count; ++i) {
-    // Calibration reads all samples later, and reports those that cannot be read.
-    if (auto sample = samples.sample(i * samples.size() / count)) chosen.push_back(std::move(*sample));
+  for (const size_t number : samples.spread(kSamples)) {
+    if (auto sample = samples.sample(number)) chosen.push_back(std::move(*sample));
   }
   return chosen;
 }
@@ -53,7 +52,7 @@ Result<void> even_out_rows(ir::Graph& aten, const datasets::DataSet& samples, in
   probe.states.clear();
   for (const normalize::RowNorm& norm : norms) probe.outputs.push_back(norm.squares);
   std::vector<Extremes> found(norms.size());
-  const auto run = run_samples(probe, first_of(samples), {.threads = threads, .evaluator = evaluator}, Log{},
+  const auto run = run_samples(probe, some_of(samples), {.threads = threads, .evaluator = evaluator}, Log{},
                                [&](size_t, const std::vector<Tensor>& outputs) {
                                  for (size_t i = 0; i < norms.size(); ++i) found[i].add(outputs[i], norms[i].eps);
                                  return true;

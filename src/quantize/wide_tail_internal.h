@@ -17,7 +17,7 @@ struct TailRequest {
 // Returns how many pairs of numbers a layer with weights multiplies; 0 for other nodes.
 int64_t multiplications_of(const ir::Graph& graph, const ir::Node& node);
 
-// Returns the groups of values behind the last large layers that get 16 bits in a scheme with 8, in ascending order.
+// Returns the groups of values after the last large layers that get 16 bits in a scheme with 8, in ascending order.
 // What is rounded there reaches the outputs undamped, and as the tensors are small, 16 bits cost next to nothing.
 //   Example: ten convolutions of 3 M multiplications, a linear layer from 64 values to 5, a factor and an offset per
 //   output. The result of the offset gets 16 bits, then its operand, then the linear layer's result and input, if they

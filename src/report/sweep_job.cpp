@@ -57,20 +57,6 @@ results::OutputSums output_sums_of(const ordered_json& json) {
           .elements = json.at("elements")};
 }
 
-std::string_view name_of(Fault fault) {
-  switch (fault) {
-    case Fault::kInput:
-      return "input";
-    case Fault::kUsage:
-      return "usage";
-    case Fault::kEnvironment:
-      return "environment";
-    case Fault::kInternal:
-      return "internal";
-  }
-  return "internal";
-}
-
 }  // namespace
 
 std::string to_json(const ProgramIdentity& program, const std::vector<GivenOption>& here,

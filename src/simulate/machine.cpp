@@ -36,7 +36,7 @@ namespace carina::simulate {
 
 using npu::Op;
 
-// What looks at the run beside executing it.
+// The observers of a run, each of which may be absent.
 struct Machine::Observers {
   std::optional<CycleModel> cycles;
   std::optional<Timeline> timeline;
@@ -404,7 +404,7 @@ void Machine::execute(const Prepared& prepared) {
   const bool is_small = work_of(op) < kWorthDividing && persistent_.options.kernels != Kernels::kScalar;
   const int threads = alone || is_small ? 1 : persistent_.pool.threads();
   const Extent& ofm = op.ofm_extent;
-  PatchSize size = fast ? fast->together() : PatchSize{.rows = ofm.height, .columns = ofm.width};
+  PatchSize size = fast ? fast->patch_size() : PatchSize{.rows = ofm.height, .columns = ofm.width};
   // With several threads, patches small enough that all have work; never so small that results would depend on them.
   if (threads > 1) {
     const PatchSize share = patch_of(ofm, int64_t{ofm.height} * ofm.width / (2 * threads));
@@ -546,7 +546,7 @@ void Machine::finish_report() {
     for (size_t m = 0; m < report_.traffic.size(); ++m) report_.traffic[m] += op.traffic[m];
   }
   if (!observers_->cycles) return;
-  // Transfers behind the last kernel are waited for by STOP.
+  // Transfers after the last kernel are waited for by STOP.
   const uint64_t end = observers_->timeline->now();
   report_.cycles.exposed_dma += end - std::min(end, report_.cycles.total);
   report_.cycles.total = std::max(end, report_.cycles.total);

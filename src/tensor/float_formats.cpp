@@ -135,10 +135,10 @@ float fp4e2m1_to_fp32(uint8_t bits) {
 uint8_t fp32_to_fp4e2m1(float value) {
   return static_cast<uint8_t>(narrow(value, kE2M1));
 }
-float fp32_of_fp8ue8m0(uint8_t bits) {
+float fp8ue8m0_to_fp32(uint8_t bits) {
   return bits == kNanE8M0 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, bits - kBiasE8M0);
 }
-uint8_t fp8ue8m0_of_fp32(float value) {
+uint8_t fp32_to_fp8ue8m0(float value) {
   if (std::isnan(value)) return kNanE8M0;
   if (!(value > 0)) return 0;
   int exponent = 0;

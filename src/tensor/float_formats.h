@@ -28,7 +28,7 @@ float fp6e3m2_to_fp32(uint8_t bits);
 uint8_t fp32_to_fp6e3m2(float value);
 float fp4e2m1_to_fp32(uint8_t bits);
 uint8_t fp32_to_fp4e2m1(float value);
-float fp32_of_fp8ue8m0(uint8_t bits);
-uint8_t fp8ue8m0_of_fp32(float value);  // the smallest power of two that is not below the value, at most 2^127
+float fp8ue8m0_to_fp32(uint8_t bits);
+uint8_t fp32_to_fp8ue8m0(float value);  // the smallest power of two that is not below the value, at most 2^127
 
 }  // namespace carina

@@ -17,8 +17,8 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-enum class Takes : uint8_t { kNothing, kValue };
-enum class Does : uint8_t {
+enum class Argument : uint8_t { kNone, kValue };
+enum class Effect : uint8_t {
   kSets,      // calls `set`
   kShows,     // requests sections of the report
   kNothing,   // has no effect here; `explanation` gives the reason
@@ -88,15 +88,15 @@ Result<void> check_alignment(VelaFlags&, const std::string& value) {
 // One flag of Vela.
 struct Row {
   std::string_view name;
-  Takes takes;
-  Does does;
+  Argument argument;
+  Effect effect;
   Result<void> (*set)(VelaFlags& flags, const std::string& value) = nullptr;
   std::vector<backends::Show> (*shows)() = nullptr;
   std::string_view explanation = {};
 };
 
 template <backends::Show... kWhat>
-std::vector<backends::Show> these() {
+std::vector<backends::Show> sections() {
   return {kWhat...};
 }
 
@@ -105,140 +105,161 @@ constexpr std::string_view kAsAWhole = "the scheduler has one objective: -O2, -O
 
 // Source: `vela --help` of ethos-u-vela 5.2.0, in its order.
 constexpr auto kRows = std::to_array<Row>({
-    {.name = "--version", .takes = Takes::kNothing, .does = Does::kRejected, .explanation = "`carina --version`"},
-    {.name = "--api-version", .takes = Takes::kNothing, .does = Does::kRejected, .explanation = "`carina --version`"},
+    {.name = "--version",
+     .argument = Argument::kNone,
+     .effect = Effect::kRejected,
+     .explanation = "`carina --version`"},
+    {.name = "--api-version",
+     .argument = Argument::kNone,
+     .effect = Effect::kRejected,
+     .explanation = "`carina --version`"},
     {.name = "--supported-ops-report",
-     .takes = Takes::kNothing,
-     .does = Does::kRejected,
+     .argument = Argument::kNone,
+     .effect = Effect::kRejected,
      .explanation = "`carina ops`"},
     {.name = "--list-config-files",
-     .takes = Takes::kNothing,
-     .does = Does::kRejected,
+     .argument = Argument::kNone,
+     .effect = Effect::kRejected,
      .explanation = "`carina targets`"},
     {.name = "--list-configs",
-     .takes = Takes::kValue,
-     .does = Does::kRejected,
+     .argument = Argument::kValue,
+     .effect = Effect::kRejected,
      .explanation = "`carina targets --config FILE`"},
-    {.name = "--output-dir", .takes = Takes::kValue, .does = Does::kRejected, .explanation = "-o FILE, and --dump DIR"},
-    {.name = "--output-format", .takes = Takes::kValue, .does = Does::kSets, .set = check_format},
+    {.name = "--output-dir",
+     .argument = Argument::kValue,
+     .effect = Effect::kRejected,
+     .explanation = "-o FILE, and --dump DIR"},
+    {.name = "--output-format", .argument = Argument::kValue, .effect = Effect::kSets, .set = check_format},
     {.name = "--enable-debug-db",
-     .takes = Takes::kNothing,
-     .does = Does::kNothing,
+     .argument = Argument::kNone,
+     .effect = Effect::kNothing,
      .explanation = "programs always contain the names of their layers; --dump DIR writes more"},
-    {.name = "--config", .takes = Takes::kValue, .does = Does::kSets, .set = add_config},
+    {.name = "--config", .argument = Argument::kValue, .effect = Effect::kSets, .set = add_config},
     {.name = "--verbose-all",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kConfig, backends::Show::kGraph, backends::Show::kSchedule,
-                    backends::Show::kAllocation, backends::Show::kOperations, backends::Show::kCommands,
-                    backends::Show::kWeights, backends::Show::kPerformance>},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kConfig, backends::Show::kGraph, backends::Show::kSchedule,
+                       backends::Show::kAllocation, backends::Show::kOperations, backends::Show::kCommands,
+                       backends::Show::kWeights, backends::Show::kPerformance>},
     {.name = "--verbose-config",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kConfig>},
-    {.name = "--verbose-graph", .takes = Takes::kNothing, .does = Does::kShows, .shows = these<backends::Show::kGraph>},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kConfig>},
+    {.name = "--verbose-graph",
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kGraph>},
     {.name = "--verbose-quantization",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kGraph>},
-    {.name = "--verbose-packing", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
-    {.name = "--verbose-tensor-purpose", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kGraph>},
+    {.name = "--verbose-packing", .argument = Argument::kNone, .effect = Effect::kNothing, .explanation = kDeprecated},
+    {.name = "--verbose-tensor-purpose",
+     .argument = Argument::kNone,
+     .effect = Effect::kNothing,
+     .explanation = kDeprecated},
     {.name = "--verbose-tensor-format",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kSchedule>},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kSchedule>},
     {.name = "--verbose-schedule",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kSchedule>},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kSchedule>},
     {.name = "--verbose-allocation",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kAllocation>},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kAllocation>},
     {.name = "--verbose-high-level-command-stream",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kOperations>},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kOperations>},
     {.name = "--verbose-register-command-stream",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kCommands>},
-    {.name = "--verbose-operators", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kCommands>},
+    {.name = "--verbose-operators",
+     .argument = Argument::kNone,
+     .effect = Effect::kNothing,
+     .explanation = kDeprecated},
     {.name = "--verbose-weights",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kWeights>},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kWeights>},
     {.name = "--verbose-cycle-estimate",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kPerformance>},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kPerformance>},
     {.name = "--verbose-performance",
-     .takes = Takes::kNothing,
-     .does = Does::kShows,
-     .shows = these<backends::Show::kPerformance>},
+     .argument = Argument::kNone,
+     .effect = Effect::kShows,
+     .shows = sections<backends::Show::kPerformance>},
     {.name = "--verbose-progress",
-     .takes = Takes::kNothing,
-     .does = Does::kNothing,
+     .argument = Argument::kNone,
+     .effect = Effect::kNothing,
      .explanation = "a terminal shows progress by itself"},
     {.name = "--show-cpu-operations",
-     .takes = Takes::kNothing,
-     .does = Does::kNothing,
+     .argument = Argument::kNone,
+     .effect = Effect::kNothing,
      .explanation = "the report always names the nodes on the CPU"},
     {.name = "--ignore-ops",
-     .takes = Takes::kValue,
-     .does = Does::kRejected,
+     .argument = Argument::kValue,
+     .effect = Effect::kRejected,
      .explanation = "it names .tflite operators; --cpu-node NAME keeps a node on the CPU"},
-    {.name = "--timing", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
+    {.name = "--timing", .argument = Argument::kNone, .effect = Effect::kNothing, .explanation = kDeprecated},
     {.name = "--force-symmetric-int-weights",
-     .takes = Takes::kNothing,
-     .does = Does::kNothing,
+     .argument = Argument::kNone,
+     .effect = Effect::kNothing,
      .explanation = "Carina's quantizer makes symmetric weights; zero points of the model are kept, because its "
                     "results depend on them"},
-    {.name = "--accelerator-config", .takes = Takes::kValue, .does = Does::kSets, .set = set_accelerator},
-    {.name = "--system-config", .takes = Takes::kValue, .does = Does::kSets, .set = set_system},
-    {.name = "--memory-mode", .takes = Takes::kValue, .does = Does::kSets, .set = set_memory},
+    {.name = "--accelerator-config", .argument = Argument::kValue, .effect = Effect::kSets, .set = set_accelerator},
+    {.name = "--system-config", .argument = Argument::kValue, .effect = Effect::kSets, .set = set_system},
+    {.name = "--memory-mode", .argument = Argument::kValue, .effect = Effect::kSets, .set = set_memory},
     {.name = "--tensor-allocator",
-     .takes = Takes::kValue,
-     .does = Does::kNothing,
+     .argument = Argument::kValue,
+     .effect = Effect::kNothing,
      .explanation = "the best placement that Carina finds is always taken"},
     {.name = "--show-subgraph-io-summary",
-     .takes = Takes::kNothing,
-     .does = Does::kNothing,
+     .argument = Argument::kNone,
+     .effect = Effect::kNothing,
      .explanation = kDeprecated},
     {.name = "--max-block-dependency",
-     .takes = Takes::kValue,
-     .does = Does::kNothing,
+     .argument = Argument::kValue,
+     .effect = Effect::kNothing,
      .explanation = "block dependencies are computed for each pair of operations; Vela 5.2 ignores it too"},
-    {.name = "--optimise", .takes = Takes::kValue, .does = Does::kSets, .set = set_optimize},
-    {.name = "--arena-cache-size", .takes = Takes::kValue, .does = Does::kSets, .set = set_arena_cache},
-    {.name = "--cpu-tensor-alignment", .takes = Takes::kValue, .does = Does::kSets, .set = check_alignment},
+    {.name = "--optimise", .argument = Argument::kValue, .effect = Effect::kSets, .set = set_optimize},
+    {.name = "--arena-cache-size", .argument = Argument::kValue, .effect = Effect::kSets, .set = set_arena_cache},
+    {.name = "--cpu-tensor-alignment", .argument = Argument::kValue, .effect = Effect::kSets, .set = check_alignment},
     {.name = "--recursion-limit",
-     .takes = Takes::kValue,
-     .does = Does::kNothing,
+     .argument = Argument::kValue,
+     .effect = Effect::kNothing,
      .explanation = "Carina does not recurse over the network"},
     {.name = "--hillclimb-max-iterations",
-     .takes = Takes::kValue,
-     .does = Does::kNothing,
+     .argument = Argument::kValue,
+     .effect = Effect::kNothing,
      .explanation = "Vela 5.2 ignores it too; -O3 searches longer"},
-    {.name = "--cop-format", .takes = Takes::kValue, .does = Does::kSets, .set = check_driver_format},
+    {.name = "--cop-format", .argument = Argument::kValue, .effect = Effect::kSets, .set = check_driver_format},
     {.name = "--separate-io-regions",
-     .takes = Takes::kNothing,
-     .does = Does::kRejected,
+     .argument = Argument::kNone,
+     .effect = Effect::kRejected,
      .explanation = "inputs and outputs lie in the arena, where ExecuTorch's runtime copies them"},
     {.name = "--experimental-softmax-int16-neg-exp-range",
-     .takes = Takes::kValue,
-     .does = Does::kRejected,
+     .argument = Argument::kValue,
+     .effect = Effect::kRejected,
      .explanation = "softmax comes as TOSA operators, with the tables that the model has"},
     {.name = "--debug-force-legacy-core",
-     .takes = Takes::kNothing,
-     .does = Does::kRejected,
+     .argument = Argument::kNone,
+     .effect = Effect::kRejected,
      .explanation = "it is about .tflite models"},
-    {.name = "--debug-force-regor", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
-    {.name = "--disable-chaining", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
-    {.name = "--disable-fwd", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
-    {.name = "--disable-cascading", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
-    {.name = "--disable-buffering", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
-    {.name = "--disable-ifm-reuse", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
+    {.name = "--debug-force-regor",
+     .argument = Argument::kNone,
+     .effect = Effect::kNothing,
+     .explanation = kDeprecated},
+    {.name = "--disable-chaining", .argument = Argument::kNone, .effect = Effect::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-fwd", .argument = Argument::kNone, .effect = Effect::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-cascading", .argument = Argument::kNone, .effect = Effect::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-buffering", .argument = Argument::kNone, .effect = Effect::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-ifm-reuse", .argument = Argument::kNone, .effect = Effect::kNothing, .explanation = kAsAWhole},
 });
 
 // Returns the flag of "--memory-mode=X" or "--memory_mode X", in Vela's spelling.
@@ -306,29 +327,29 @@ class Reader {
   std::optional<std::string> value_of(const Row& row, const std::string& word) {
     const size_t equals = word.find('=');
     const bool attached = equals != std::string::npos;
-    if (row.takes == Takes::kNothing && !attached) return "";
-    if (row.takes == Takes::kValue && attached) return word.substr(equals + 1);
-    if (row.takes == Takes::kValue && at_ < words_.size() && !words_[at_].starts_with("--")) return words_[at_++];
+    if (row.argument == Argument::kNone && !attached) return "";
+    if (row.argument == Argument::kValue && attached) return word.substr(equals + 1);
+    if (row.argument == Argument::kValue && at_ < words_.size() && !words_[at_].starts_with("--")) return words_[at_++];
     errors_.push_back({.where = std::string(row.name),
-                       .what = row.takes == Takes::kValue ? "its value is missing" : "it takes no value",
+                       .what = row.argument == Argument::kValue ? "its value is missing" : "it takes no value",
                        .fault = Fault::kUsage});
     return std::nullopt;
   }
 
   void apply(const Row& row, const std::string& value) {
-    switch (row.does) {
-      case Does::kSets:
+    switch (row.effect) {
+      case Effect::kSets:
         if (const auto set = row.set(flags_, value); !set) std::ranges::copy(set.error(), std::back_inserter(errors_));
         return;
-      case Does::kShows:
+      case Effect::kShows:
         std::ranges::copy(row.shows(), std::back_inserter(flags_.shown));
         return;
-      case Does::kNothing:
+      case Effect::kNothing:
         log_.note({.where = std::string(row.name),
                    .what = fmt::format("makes no difference: {}", row.explanation),
                    .severity = Severity::kNote});
         return;
-      case Does::kRejected:
+      case Effect::kRejected:
         errors_.push_back({.where = std::string(row.name),
                            .what = "not supported by Carina",
                            .hint = std::string(row.explanation),
@@ -391,11 +412,11 @@ Result<void> add_vela_flags(const VelaFlags& flags, targets::TargetRequest& targ
 std::vector<VelaFlag> vela_flags() {
   std::vector<VelaFlag> out;
   for (const Row& row : kRows) {
-    VelaFlag& flag = out.emplace_back(
-        VelaFlag{.name = std::string(row.name), .takes_value = row.takes == Takes::kValue, .description = "As Vela's"});
-    if (row.does == Does::kShows) flag.description = "Print this information after the report";
-    if (row.does == Does::kNothing) flag.description = fmt::format("Makes no difference: {}", row.explanation);
-    if (row.does == Does::kRejected) flag.description = fmt::format("Not supported; {}", row.explanation);
+    VelaFlag& flag = out.emplace_back(VelaFlag{
+        .name = std::string(row.name), .takes_value = row.argument == Argument::kValue, .description = "As Vela's"});
+    if (row.effect == Effect::kShows) flag.description = "Print this information after the report";
+    if (row.effect == Effect::kNothing) flag.description = fmt::format("Makes no difference: {}", row.explanation);
+    if (row.effect == Effect::kRejected) flag.description = fmt::format("Not supported; {}", row.explanation);
   }
   return out;
 }

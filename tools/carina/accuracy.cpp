@@ -89,7 +89,7 @@ Result<std::string> on_cluster(const CLI::App& app, const Options& options, cons
   CARINA_CHECKED(check_cluster(app, options));
   CARINA_TRY(std::string described, describe_accuracy(app, options.shared()));
   if (options.cluster.describe) return described;
-  return fail(become_cluster_program(console.arguments));
+  return fail(run_as_cluster_program(console.arguments));
 }
 
 int run(const CLI::App& app, const Options& options, const Console& console) {

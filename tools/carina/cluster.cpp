@@ -34,7 +34,7 @@ void add_package(const fs::path& program) {
 
 }  // namespace
 
-Diagnostics become_cluster_program(const std::vector<std::string>& command_line) {
+Diagnostics run_as_cluster_program(const std::vector<std::string>& command_line) {
   const fs::path program = own_program();
   if (!program.empty()) {
     add_package(program);
@@ -43,7 +43,7 @@ Diagnostics become_cluster_program(const std::vector<std::string>& command_line)
   const std::string python = variable("CARINA_PYTHON").empty() ? "python3" : variable("CARINA_PYTHON");
   std::vector<std::string> all{python, "-m", "carina.cluster"};
   all.insert(all.end(), command_line.begin(), command_line.end());
-  const int error = become_program(std::move(all));
+  const int error = replace_process(std::move(all));
   return {{.where = python,
            .what = fmt::format("cannot be run: {}", std::strerror(error)),
            .expected = "a Python with carina[sweep]",

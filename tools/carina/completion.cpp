@@ -55,7 +55,7 @@ std::string values_of(const CLI::Option& option, const results::TargetList& know
 }
 
 // What may follow the command itself: the values of its first positional argument, or its subcommands.
-std::string values_behind(const CLI::App& command, const results::TargetList& known) {
+std::string values_after(const CLI::App& command, const results::TargetList& known) {
   std::string values;
   for (const CLI::App* under : commands_of(command)) values += (values.empty() ? "" : " ") + under->get_name();
   for (const CLI::Option* option : command.get_options())
@@ -82,8 +82,8 @@ std::string bash_script(const CLI::App& carina) {
     if (command->get_prefix_command())
       values +=
           fmt::format("    {0}:-t|{0}:--target) values=\"{1}\" ;;\n", command->get_name(), names_in(known.targets));
-    if (const std::string behind = values_behind(*command, known); !behind.empty())
-      values += fmt::format("    {0}:{0}) values=\"{1}\" ;;\n", command->get_name(), behind);
+    if (const std::string after = values_after(*command, known); !after.empty())
+      values += fmt::format("    {0}:{0}) values=\"{1}\" ;;\n", command->get_name(), after);
   }
   return fmt::format(R"(# Completion of carina for bash: source <(carina completion bash)
 _carina() {{

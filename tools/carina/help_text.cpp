@@ -16,7 +16,7 @@ constexpr size_t kDescriptionColumn = 30;
 constexpr size_t kOptionIndent = 2;
 constexpr size_t kNamesIndent = 6;  // of further lines of an option's names
 
-// The parts that a line may end behind: words with the blank that follows, and the elements of "{a,b,c}".
+// The parts that a line may end after: words with the blank that follows, and the elements of "{a,b,c}".
 std::vector<std::string_view> parts_of(std::string_view line) {
   constexpr size_t kLongWord = 40;  // shorter words stay whole: "node,op,module"
   std::vector<std::string_view> parts;

@@ -77,7 +77,7 @@ void take_new_names(std::vector<std::string>& arguments) {
 }
 
 // carina run PROGRAM -i A B is carina run PROGRAM -i A -i B, as shells write -i *.npy. The program stands before:
-// behind -i it would be one of them.
+// after -i it would be one of them.
 void spread_inputs(std::vector<std::string>& arguments) {
   const bool is_npu_run = arguments.size() > 1 && arguments[0] == "npu" && arguments[1] == "run";
   const size_t program = is_npu_run ? 2 : 1;
@@ -114,7 +114,7 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
 }
 
 // The exit code of a command line that only prints a text (--help, --version), or that is invalid.
-int leave(const CLI::App& app, const CLI::ParseError& stop, const Console& console) {
+int exit_code_of(const CLI::App& app, const CLI::ParseError& stop, const Console& console) {
   if (stop.get_exit_code() != 0) return report_failure("", usage_errors(app, stop, console.arguments), console);
   std::ostringstream text;
   app.exit(stop, text, text);
@@ -163,7 +163,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& stop) {
-    return leave(app, stop, {.json = json, .arguments = console.arguments});
+    return exit_code_of(app, stop, {.json = json, .arguments = console.arguments});
   }
   return run_guarded(action, console);
 }

@@ -52,13 +52,13 @@ void set_python_path(const fs::path& program) {
 }
 
 // Replaces the process by Python with this module. Returns only if that fails.
-int become(const std::string& module, const std::vector<std::string>& arguments, const Console& console) {
+int run_python_module(const std::string& module, const std::vector<std::string>& arguments, const Console& console) {
   const fs::path carina = own_program();
   const std::string python = python_program(carina);
   set_python_path(carina);
   std::vector<std::string> command{python, "-c", kLauncher, module};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const int error = become_program(command);
+  const int error = replace_process(command);
   const std::string why = std::error_code(error, std::generic_category()).message();
   return report_failure("",
                         {{.where = python,
@@ -75,7 +75,7 @@ void pass_all(CLI::App& app, Console& console, std::function<int()>& action, con
   for (CLI::Option* option : app.get_options()) app.remove_option(option);
   app.prefix_command();
   app.callback([&app, &console, &action, module] {
-    action = [command = app.remaining(), &console, module] { return become(module, command, console); };
+    action = [command = app.remaining(), &console, module] { return run_python_module(module, command, console); };
   });
 }
 

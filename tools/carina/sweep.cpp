@@ -121,7 +121,7 @@ int sweep_on_cluster(const CLI::App& app, const std::vector<ModelSweep>& models,
   const std::string file = models.empty() ? "" : models.front().name;
   if (const auto described = describe_sweep(app, models); !described)
     return report_failure(file, described.error(), console);
-  return report_failure("", become_cluster_program(console.arguments), console);
+  return report_failure("", run_as_cluster_program(console.arguments), console);
 }
 
 int run(const CLI::App& app, const SweepOptions& options, const Console& console) {

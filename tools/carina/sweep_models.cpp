@@ -69,7 +69,7 @@ std::unexpected<Diagnostics> wrong(const std::string& where, std::string what, s
   return fail({.where = where, .what = std::move(what), .expected = std::move(expected), .fault = Fault::kUsage});
 }
 
-// Removes comments behind section names, which CLI11 does not: "[name]  # comment".
+// Removes comments after section names, which CLI11 does not: "[name]  # comment".
 std::string without_comments(std::string_view text) {
   std::string lines;
   while (!text.empty()) {

@@ -1,7 +1,8 @@
 #include <cstdint>
 
-// Highway's library measures its clock's resolution before main(), 3 ms of every command, for benchmarks that nobody
-// here asks it for. The linker gives it the program's answer in place of its own.
+// Replaces a function of Highway's library, which measures the resolution of its clock before main(). That takes 3 ms
+// of every command, and only Highway's benchmarks use the result. The linker prefers the program's function to the
+// library's.
 namespace hwy::platform {
 uint64_t TimerResolution();
 uint64_t TimerResolution() {

@@ -46,7 +46,7 @@ bool takes_inputs(const CLI::App& command) {
   return command.get_option_no_throw("--input") != nullptr;
 }
 
-// What is given before a command belongs behind it.
+// What is given before a command belongs after it.
 std::optional<Diagnostic> before_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   if (arguments.size() < 2 || (arguments.front() != "--json" && arguments.front() != "--threads")) return std::nullopt;
   return Diagnostic{.where = app.get_name(),

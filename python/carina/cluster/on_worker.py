@@ -225,7 +225,7 @@ class Site(WorkerPlugin):  # type: ignore[misc]
     def status(self) -> dict[str, Any] | None:
         if not self.is_set_up:
             return None
-        return {"refusal": self.rejection, "host": socket.gethostname(), "address": self.worker.address}
+        return {"rejection": self.rejection, "host": socket.gethostname(), "address": self.worker.address}
 
     def run(self, items: list[list[int]]) -> dict[str, Any] | None:
         """Runs a part. Returns its lines with their indices (compressed), the programs, and the fault if there was one."""
@@ -248,7 +248,7 @@ class Site(WorkerPlugin):  # type: ignore[misc]
             self._run(items, result)
         except Rejected as error:
             self.rejection = str(error)
-            result["fault"] = {"kind": "refused", "text": str(error)}
+            result["fault"] = {"kind": "rejected", "text": str(error)}
         except Fault as error:
             result["fault"] = {"kind": error.kind, "text": str(error)}
         except OSError as error:

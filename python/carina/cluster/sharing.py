@@ -344,7 +344,7 @@ class Sharing:
     def _take_left(self, job: Job, left: list[int], result: dict[str, Any]) -> None:
         said = result["fault"] or {"kind": "output", "text": "ended without a result for this item"}
         fault = Fault(said["kind"], said["text"], result["worker"], result["host"])
-        if fault.kind == "refused":
+        if fault.kind == "rejected":
             self._workers.reject(fault.worker, fault.text)
             self._put_back(job, left)
         elif fault.kind == "stopped":

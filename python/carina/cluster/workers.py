@@ -84,8 +84,8 @@ class Workers:
             self._pauses[address] = (time.monotonic() + pause, pause)
             return
         self._hosts[address] = status["host"]
-        if status["refusal"] is not None:
-            self.reject(address, status["refusal"])
+        if status["rejection"] is not None:
+            self.reject(address, status["rejection"])
 
     def reject(self, address: str, why: str) -> None:
         if address not in self.rejected:

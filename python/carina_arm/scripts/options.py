@@ -15,7 +15,7 @@ class Effect(Enum):
 
     HAS = "has an effect"
     NONE = "makes no difference"
-    REJECTED = "refused"
+    REJECTED = "rejected"
 
 
 @dataclass(frozen=True)

@@ -42,14 +42,14 @@ struct Mapping {
 constexpr size_t kMappings = 64;  // maximum number of mappings that the handler knows
 std::array<std::atomic<const Mapping*>, kMappings> mappings{};
 
-void enter(const Mapping* mapping) {
+void add_mapping(const Mapping* mapping) {
   for (auto& slot : mappings) {
     const Mapping* empty = nullptr;
     if (slot.compare_exchange_strong(empty, mapping)) return;
   }
 }
 
-void leave(const Mapping* mapping) {
+void remove_mapping(const Mapping* mapping) {
   for (auto& slot : mappings) {
     const Mapping* expected = mapping;
     if (slot.compare_exchange_strong(expected, nullptr)) return;
@@ -57,7 +57,7 @@ void leave(const Mapping* mapping) {
 }
 
 void unmap(const Mapping* mapping) {
-  leave(mapping);
+  remove_mapping(mapping);
   unmap_pages(mapping->begin, mapping->size);
   delete mapping;
 }
@@ -66,7 +66,7 @@ Result<Buffer> mapped(const std::string& path, int fd, size_t size) {
   const std::byte* memory = map_pages(fd, size);
   if (memory == nullptr) return system_error(path, "cannot map the file");
   const std::shared_ptr<const Mapping> mapping(new Mapping{.begin = memory, .size = size, .path = path}, unmap);
-  enter(mapping.get());
+  add_mapping(mapping.get());
   return Buffer(mapping, {mapping->begin, size});
 }
 
@@ -142,7 +142,7 @@ const char* mapped_file_at(const void* address) noexcept {
 
 namespace {
 
-void leave(uintptr_t first, uintptr_t last) {
+void release_between(uintptr_t first, uintptr_t last) {
   if (first < last) release_mapped(first, last);
 }
 
@@ -152,15 +152,15 @@ void leave(uintptr_t first, uintptr_t last) {
 void release_pages(const Buffer& buffer, size_t begin, size_t end) {
   if (begin >= end || mapped_file_at(buffer.data()) == nullptr) return;
   const uintptr_t page = page_bytes();
-  leave(round_up(reinterpret_cast<uintptr_t>(buffer.data() + begin), page),
-        reinterpret_cast<uintptr_t>(buffer.data() + end) / page * page);
+  release_between(round_up(reinterpret_cast<uintptr_t>(buffer.data() + begin), page),
+                  reinterpret_cast<uintptr_t>(buffer.data() + end) / page * page);
 }
 
 void release_pages_around(std::span<const std::byte> bytes) {
   if (bytes.empty() || mapped_file_at(bytes.data()) == nullptr) return;
   const uintptr_t page = page_bytes();
-  leave(reinterpret_cast<uintptr_t>(bytes.data()) / page * page,
-        round_up(reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()), page));
+  release_between(reinterpret_cast<uintptr_t>(bytes.data()) / page * page,
+                  round_up(reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()), page));
 }
 
 void PageReleaser::add(std::span<const std::byte> read) {

@@ -60,7 +60,7 @@ void set_environment(const std::string& name, const std::string& value) {
   ::setenv(name.c_str(), value.c_str(), 1);
 }
 
-int become_program(std::vector<std::string> command) {
+int replace_process(std::vector<std::string> command) {
   const std::vector<char*> pointers = pointers_to(command);
   ::execvp(pointers.front(), pointers.data());
   return errno;

@@ -16,7 +16,7 @@ void set_environment(const std::string& name, const std::string& value);
 
 // Replaces the program of this process by another one, which is searched in PATH. Returns only if that fails: the
 // system's error.
-int become_program(std::vector<std::string> command);
+int replace_process(std::vector<std::string> command);
 
 // The CPU time that the process has taken, in all threads.
 double cpu_seconds();

@@ -24,7 +24,7 @@ void set_environment(const std::string& name, const std::string& value) {
 }
 
 // Windows cannot replace a program: this one waits for the other, and ends with its status.
-int become_program(std::vector<std::string> command) {
+int replace_process(std::vector<std::string> command) {
   STARTUPINFOA streams{};
   streams.cb = sizeof(streams);
   const std::optional<int> status = run_program(command, streams);

@@ -54,14 +54,14 @@ Result<Image> read_png(const Buffer& file, int64_t channels, const std::string& 
 // The error handler for libjpeg, which leaves a failed call by longjmp(). No objects with destructors are skipped.
 struct JpegErrors {
   jpeg_error_mgr manager{};
-  std::jmp_buf way_out{};
+  std::jmp_buf after_error{};
   std::array<char, JMSG_LENGTH_MAX> message{};
 };
 
-[[noreturn]] void leave(j_common_ptr decoder) {
+[[noreturn]] void report_error(j_common_ptr decoder) {
   auto* errors = reinterpret_cast<JpegErrors*>(decoder->err);
   decoder->err->format_message(decoder, errors->message.data());
-  std::longjmp(errors->way_out, 1);
+  std::longjmp(errors->after_error, 1);
 }
 
 void stay_silent(j_common_ptr /*decoder*/, int /*level*/) {}
@@ -70,7 +70,7 @@ class JpegDecoder {
  public:
   JpegDecoder() {
     decoder_.err = jpeg_std_error(&errors_.manager);
-    errors_.manager.error_exit = leave;
+    errors_.manager.error_exit = report_error;
     errors_.manager.emit_message = stay_silent;
   }
   JpegDecoder(const JpegDecoder&) = delete;
@@ -78,7 +78,7 @@ class JpegDecoder {
   ~JpegDecoder() { jpeg_destroy_decompress(&decoder_); }
 
   bool begin(std::span<const std::byte> file, int64_t channels) {
-    if (setjmp(errors_.way_out) != 0) return false;
+    if (setjmp(errors_.after_error) != 0) return false;
     jpeg_create_decompress(&decoder_);
     jpeg_mem_src(&decoder_, reinterpret_cast<const unsigned char*>(file.data()),
                  static_cast<unsigned long>(file.size()));
@@ -87,7 +87,7 @@ class JpegDecoder {
     return true;
   }
   bool read(uint8_t* pixels, size_t row_bytes) {
-    if (setjmp(errors_.way_out) != 0) return false;
+    if (setjmp(errors_.after_error) != 0) return false;
     jpeg_start_decompress(&decoder_);
     while (decoder_.output_scanline < decoder_.output_height) {
       JSAMPROW row = pixels + decoder_.output_scanline * row_bytes;

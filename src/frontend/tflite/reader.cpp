@@ -139,7 +139,7 @@ Result<TensorQuantization> FileReader::read_quantization(const fb::QuantizationP
   return out;
 }
 
-// Returns the bytes of a buffer: in the FlatBuffer, or behind it at an offset from the start of the file. An empty
+// Returns the bytes of a buffer: in the FlatBuffer, or after it at an offset from the start of the file. An empty
 // result is that of a tensor without data.
 Result<Buffer> FileReader::stored_bytes(uint32_t buffer, const std::string& part) const {
   if (buffer >= size_of(model_->buffers()))

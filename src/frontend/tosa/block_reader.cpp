@@ -98,7 +98,7 @@ class BlockReader {
       return error(fmt::format("the data of {} is too short for {} {}", name, name_of(dtype), to_string(shape)),
                    needed ? fmt::format("{} bytes", *needed) : "", std::to_string(data.size()));
     }
-    return std::optional(wide_bf16 ? bf16_of_wide(shape, data) : unpack(dtype, shape, data));
+    return std::optional(wide_bf16 ? wide_to_bf16(shape, data) : unpack(dtype, shape, data));
   }
 
   Result<void> define(std::string name, DType dtype, const Shape& shape, std::optional<Tensor> constant) {

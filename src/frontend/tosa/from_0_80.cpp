@@ -348,7 +348,7 @@ Result<std::vector<ir::Node>> nodes_of_0_80(ir::Graph& graph, const Operator080&
   return nodes;
 }
 
-Tensor bf16_of_wide(const Shape& shape, const Buffer& data) {
+Tensor wide_to_bf16(const Shape& shape, const Buffer& data) {
   MutableTensor out(DType::kBf16, shape);
   const auto values = out.values<uint16_t>();
   for (size_t i = 0; i < values.size(); ++i) {

@@ -30,6 +30,6 @@ Result<std::vector<ir::Node>> nodes_of_0_80(ir::Graph& graph, const Operator080&
                                             const std::string& where);
 
 // Converts a bf16 constant of a 0.80 file, which is stored as fp32. `data` has at least 4 bytes per element.
-Tensor bf16_of_wide(const Shape& shape, const Buffer& data);
+Tensor wide_to_bf16(const Shape& shape, const Buffer& data);
 
 }  // namespace carina::tosa

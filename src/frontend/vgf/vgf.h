@@ -15,7 +15,8 @@ namespace carina::vgf {
 // modules give equal bytes; constants of equal content are stored once. Scalars become tensors of shape [1], and i4
 // becomes i8, as model-converter writes them. Unlike model-converter, the writer keeps names and folds nothing: passes
 // optimize for all targets, drivers do in any case, and the file can be compared with the graph operator by operator.
-// Constants stand inline or in the constant section as model-converter divides them, which drivers were tested with.
+// model-converter decides which constants stand inline and which in the constant section. The writer decides as it
+// does, because drivers were tested with its files.
 // `where` is the module's name in messages. Errors, all of them: operators
 // that SPIR-V does not have, with the reason (facts/vgf_form.h); shapes that are not constants or do not fit 32 bits.
 Result<std::vector<std::byte>> write_vgf(const ir::Module& module, const std::string& where);

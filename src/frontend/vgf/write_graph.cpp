@@ -65,7 +65,7 @@ class GraphWriter {
   void check_nodes() {
     for (const ir::Node& node : graph_.nodes) {
       const VgfForm& form = vgf_form_of(node.op.tosa());
-      if (form.treatment == VgfTreatment::kRefused)
+      if (form.treatment == VgfTreatment::kRejected)
         reject(node, fmt::format("VGF has no {}: {}", node.op.name(), form.reason));
       check_constants(node);
     }

@@ -114,8 +114,8 @@ Kernel average_int_with(const NodePlan& plan, const Geometry& g) {
         for (int64_t c = 0; c < count; ++c) {
           const int64_t sum = sums[c] - w.count() * input_zp;
           if (sum != static_cast<int32_t>(sum)) first_bad.report(out_at + c0 + c);
-          const int64_t mean =
-              apply_scale_32(static_cast<int32_t>(sum), factor.multiplier, factor.shift, Rounding::kSingle);
+          const int64_t mean = apply_scale_32(static_cast<int32_t>(sum), static_cast<int32_t>(factor.multiplier),
+                                              factor.shift, Rounding::kSingle);
           call.output<S>(0)[out_at + c0 + c] = saturate<S>(mean + output_zp);
         }
       }

@@ -55,7 +55,7 @@ Tensor integer_bias(const Lowering& in, ValueId id, const std::vector<double>& s
 }
 
 // Converts a constant of an 8-bit float type to fp16, which holds all its values.
-Tensor fp16_of_fp8(const Tensor& constant) {
+Tensor fp8_to_fp16(const Tensor& constant) {
   std::vector<uint16_t> values;
   for (const uint8_t bits : constant.values<uint8_t>())
     values.push_back(fp32_to_fp16(constant.dtype == DType::kFp8E4M3 ? fp8e4m3_to_fp32(bits) : fp8e5m2_to_fp32(bits)));
@@ -68,7 +68,7 @@ ValueId float_bias(Lowering& in, const Node& node, ValueId id, DType type, int64
   const ir::Value& bias = in.value(id);
   if (bias.constant && bias.dtype == type) return in.out.constant(name, *bias.constant);
   if (bias.constant && is_fp8(bias.dtype) && type == DType::kFp16)
-    return in.out.constant(name, fp16_of_fp8(*bias.constant));
+    return in.out.constant(name, fp8_to_fp16(*bias.constant));
   return in.out.cast(in.operand(id), type);
 }
 

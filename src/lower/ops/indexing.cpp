@@ -26,8 +26,8 @@ struct Rows {
   int64_t inner;
 };
 
-std::span<const ValueId> indices_of(const Node& node, size_t behind) {
-  return std::span(node.inputs).subspan(1, node.inputs.size() - 1 - behind);
+std::span<const ValueId> indices_of(const Node& node, size_t after) {
+  return std::span(node.inputs).subspan(1, node.inputs.size() - 1 - after);
 }
 
 // The elements of a constant index, with negative ones converted.
@@ -65,11 +65,11 @@ ValueId row_numbers(Lowering& in, const Node& node, std::span<const ValueId> ind
   return in.out.reshape(in.out.tile(number, chosen), Shape{1, chosen.elements()});
 }
 
-Rows rows_of(Lowering& in, const Node& node, size_t behind, const Shape& chosen) {
+Rows rows_of(Lowering& in, const Node& node, size_t after, const Shape& chosen) {
   const Shape shape = in.shape(node.inputs[0]);
   const int64_t inner = shape[shape.rank() - 1], all = shape.elements() / inner;
   return {.values = in.out.reshape(in.operand(node.inputs[0]), Shape{1, all, inner}),
-          .row_indices = row_numbers(in, node, indices_of(node, behind), chosen),
+          .row_indices = row_numbers(in, node, indices_of(node, after), chosen),
           .all = all,
           .count = chosen.elements(),
           .inner = inner};
@@ -91,8 +91,8 @@ ValueId as_numbers(Lowering& in, ValueId value) {
   return in.out.dtype(value) == DType::kBool ? in.out.cast(value, DType::kInt8) : value;
 }
 
-Rejected check_index(const Candidate& c, size_t behind) {
-  for (const ValueId id : indices_of(c.node, behind)) {
+Rejected check_index(const Candidate& c, size_t after) {
+  for (const ValueId id : indices_of(c.node, after)) {
     if (!id.valid())
       return rejected("index.axes", "an axis without an index stands before one with an index",
                       "move the indexed axes to the front with permute");
@@ -126,12 +126,12 @@ ValueId same_rows(Lowering& in, const Rows& rows) {
 // TOSA REQUIREs that SCATTER writes each row once. If several rows write one target, only the last may; the others are
 // redirected to extra rows after the tensor.
 ValueId chooses_once(Lowering& in, const Rows& rows, ValueId same) {
-  std::vector<uint8_t> behind;
+  std::vector<uint8_t> after;
   Ints spare(static_cast<size_t>(rows.count));
   std::iota(spare.begin(), spare.end(), rows.all);
-  for (int64_t i = 0; i < rows.count * rows.count; ++i) behind.push_back(i % rows.count > i / rows.count ? 1 : 0);
+  for (int64_t i = 0; i < rows.count * rows.count; ++i) after.push_back(i % rows.count > i / rows.count ? 1 : 0);
   const Shape square{rows.count, rows.count}, list{1, rows.count};
-  const ValueId later = in.out.constant("later", Tensor::of<uint8_t>(DType::kBool, square, behind));
+  const ValueId later = in.out.constant("later", Tensor::of<uint8_t>(DType::kBool, square, after));
   const ValueId again =
       in.out.emit(TosaOp::LOGICAL_AND, {same, later}, {}, {.dtype = DType::kBool, .shape = square, .suffix = "again"});
   const ValueId any = in.out.emit(TosaOp::REDUCE_ANY, {again}, {{"axis", int64_t{1}}},

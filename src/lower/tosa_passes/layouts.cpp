@@ -121,7 +121,8 @@ std::vector<Group> groups_of(const Shape& from, const Shape& to) {
   return groups;
 }
 
-// The layout with these axes in order, and each axis of size 1 before its next neighbor.
+// The layout with these axes in this order. `order` has no axes of size 1: each of them stands before the next larger
+// axis of the shape.
 Layout with_single_axes(const Shape& shape, const std::vector<int64_t>& order) {
   Layout layout;
   const auto add_before = [&](int64_t axis) {

@@ -1,5 +1,5 @@
 // What:   transpositions move down through operators that do not depend on the order of axes, until they cancel.
-//         Reshapes behind transpositions move down through operators of one operand before.
+//         Reshapes after transpositions move down through operators of one operand before.
 // Before: %a = TRANSPOSE(%x) {[0,3,1,2]}; %b = CLAMP(%a); %c = TRANSPOSE(%b) {[0,2,3,1]}; %d = CONV2D(%c, ...)
 // After:  %b = CLAMP(%x); %d = CONV2D(%b, ...)
 // Needs:  constant shape operands.
@@ -222,7 +222,7 @@ class Sinking {
   std::map<std::pair<ValueId, Perms>, ValueId> untransposed_;
 };
 
-// Moves reshapes behind transpositions down through operators of one operand, so that the transpositions can follow.
+// Moves reshapes after transpositions down through operators of one operand, so that the transpositions can follow.
 //   Example: conv1d and its activation, which are an image until the reshape:
 //   %t = TRANSPOSE(%conv [1,1,128,32]); %r = RESHAPE(%t) [1,32,128]; %y = TABLE(%r)
 //   %t = TRANSPOSE(%conv [1,1,128,32]); %u = TABLE(%t); %y = RESHAPE(%u) [1,32,128]

@@ -17,9 +17,9 @@ class BitReader {
   explicit BitReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   // At least the next kWindowBits bits.
-  [[nodiscard]] uint64_t peek() const { return peek_behind(0); }
+  [[nodiscard]] uint64_t peek() const { return peek_after(0); }
   // The same bits after a skip of `bits`.
-  [[nodiscard]] uint64_t peek_behind(int bits) const {
+  [[nodiscard]] uint64_t peek_after(int bits) const {
     const size_t position = position_ + static_cast<size_t>(bits);
     const size_t byte = position >> 3;
     uint64_t window = 0;

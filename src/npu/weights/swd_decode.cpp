@@ -88,7 +88,7 @@ void for_chunk(const BitReader& bits, const uint32_t* quotients, int count, cons
   };
   part(bits.peek(), 0, std::make_integer_sequence<int, kFirst>());
   if (count > kFirst)
-    part(bits.peek_behind(kFirst * kDivisorBits), kFirst, std::make_integer_sequence<int, kUnaryPositions - kFirst>());
+    part(bits.peek_after(kFirst * kDivisorBits), kFirst, std::make_integer_sequence<int, kUnaryPositions - kFirst>());
 }
 
 // Calls function(std::integral_constant<int, bits>) for the given bits, which are below kCount.

@@ -33,7 +33,7 @@ uint64_t number(auto value) {
 
 npu::RoundMode round_mode_of(const Scaling& scaling) {
   switch (scaling.rounding) {
-    case Rounding::kNatural:
+    case Rounding::kSingle:
       return npu::RoundMode::NATURAL;
     case Rounding::kDouble:
       return npu::RoundMode::DBL;

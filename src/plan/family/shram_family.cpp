@@ -25,9 +25,9 @@ std::optional<OperandScaling> shram::operand_scaling(const Scaling& a, const Sca
   if (whole_a && whole_b && *whole_a <= kMax16 && *whole_b <= kMax16)
     return OperandScaling{.first = first, .second = second, .precise = Precise::kBothAlike};
   const uint32_t fixed = uint32_t{1} << (type.bits == 8 ? 19 : 14);
-  if (whole_b == fixed && first.rounding == Rounding::kNatural)
+  if (whole_b == fixed && first.rounding == Rounding::kSingle)
     return OperandScaling{.first = first, .second = second, .precise = Precise::kFirst};
-  if (whole_a == fixed && second.rounding == Rounding::kNatural)
+  if (whole_a == fixed && second.rounding == Rounding::kSingle)
     return OperandScaling{.first = first, .second = second, .precise = Precise::kSecond};
   return std::nullopt;
 }

@@ -21,7 +21,9 @@ std::vector<std::byte> scale_table(const npu::WeightTraversal& traversal, const 
   std::vector<npu::ChannelScale> scales;
   for (int64_t o = core; o < traversal.ofm_depth; o += traversal.cores) {
     const auto c = static_cast<size_t>(first_channel + o);
-    scales.push_back({.bias = weights.biases[c], .scale = weights.multipliers[c], .shift = weights.shifts[c]});
+    scales.push_back({.bias = weights.biases[c],
+                      .scale = weights.factors[c].multiplier,
+                      .shift = static_cast<uint8_t>(weights.factors[c].shift)});
   }
   return npu::encode_scales(scales, npu::ScaleForm::kBias40Scale32, 1);
 }

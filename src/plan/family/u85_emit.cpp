@@ -38,7 +38,7 @@ npu::RoundModeOfm round_mode_of(const Step& op) {
   // The index is above the bits of the comparison.
   if (u85::op_class(op) == npu::U85OpClass::kArgmax) return npu::RoundModeOfm::TRUNCATE_TO_LOWER;
   switch (op.scaling.rounding) {
-    case Rounding::kNatural:
+    case Rounding::kSingle:
       return npu::RoundModeOfm::NATURAL;
     case Rounding::kDouble:
       return npu::RoundModeOfm::DOUBLE_SYMMETRIC;
@@ -154,7 +154,7 @@ class U85Emitter final : public MapEmitter {
   void scale(Reg reg, const Scaling& scaling) {
     uint64_t fields = CARINA_FIELD(IFM_SCALE, "shift").set(0, number(scaling.shift));
     const auto mode =
-        scaling.rounding == Rounding::kNatural ? npu::RoundModeIfm::NATURAL : npu::RoundModeIfm::DOUBLE_SYMMETRIC;
+        scaling.rounding == Rounding::kSingle ? npu::RoundModeIfm::NATURAL : npu::RoundModeIfm::DOUBLE_SYMMETRIC;
     fields = CARINA_FIELD(IFM_SCALE, "round_mode").set(fields, number(mode));
     out_.set_fields(reg, CARINA_FIELD(IFM_SCALE, "scale").set(fields, scaling.multiplier));
   }

@@ -27,7 +27,9 @@ std::vector<std::byte> scale_table(const npu::WeightTraversal& traversal, const 
   const auto count = static_cast<size_t>(traversal.ofm_depth);
   scales.reserve(count);
   for (size_t o = first; o < first + count; ++o)
-    scales.push_back({.bias = weights.biases[o], .scale = weights.multipliers[o], .shift = weights.shifts[o]});
+    scales.push_back({.bias = weights.biases[o],
+                      .scale = weights.factors[o].multiplier,
+                      .shift = static_cast<uint8_t>(weights.factors[o].shift)});
   const auto form = weights.acc == AccWidth::kWide ? npu::ScaleForm::kBias48Scale15 : npu::ScaleForm::kBias32Scale31;
   const int entries = round_up(npu::ofm_ublock_depth(traversal), npu::kBrickDepth);
   return npu::encode_scales(scales, form, entries);

@@ -74,14 +74,14 @@ class BoxCutter {
     }
   }
 
-  // Merges an axis into the channels if it is contiguous behind them in all operands. Too few channels would not fill
+  // Merges an axis into the channels if it is contiguous after them in all operands. Too few channels would not fill
   // an ublock.
   void lengthen_channels() {
     constexpr int64_t kFewChannels = 8;
     SharedAxis& channels = box_axes_[2];
-    const auto behind = [&](const SharedAxis& axis) { return can_merge(axis, channels); };
-    for (auto next = std::ranges::find_if(inner_, behind); channels.size < kFewChannels && next != inner_.end();
-         next = std::ranges::find_if(inner_, behind)) {
+    const auto after = [&](const SharedAxis& axis) { return can_merge(axis, channels); };
+    for (auto next = std::ranges::find_if(inner_, after); channels.size < kFewChannels && next != inner_.end();
+         next = std::ranges::find_if(inner_, after)) {
       channels.size *= next->size;
       inner_.erase(next);
     }

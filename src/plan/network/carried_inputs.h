@@ -6,7 +6,7 @@ namespace carina::plan {
 
 // Puts an input where an output needs its elements, so that the copy between them is no step.
 //   Example: ring [49,10] and frame [10]; next = concat(ring[1:], frame). The ring stands 10 bytes in front of `next`,
-//   and the frame 480 bytes behind its start, so that `next` is complete before the first operation:
+//   and the frame 480 bytes after its start, so that `next` is complete before the first operation:
 //   bytes  0 .. 10   10 .. 490    490 .. 500
 //          ring ------------      frame ----
 //                   next -------------------

@@ -18,12 +18,12 @@ bool have_equal_values(const Weights& a, const Weights& b) {
 }
 
 bool have_equal_scales(const Weights& a, const Weights& b) {
-  const auto scales = [](const Weights& w) { return std::tie(w.acc, w.biases, w.multipliers, w.shifts); };
+  const auto scales = [](const Weights& w) { return std::tie(w.acc, w.biases, w.factors); };
   return scales(a) == scales(b);
 }
 
 uint64_t hash_of_scales(const Weights& weights) {
-  return content_hash(std::as_bytes(std::span(weights.multipliers)),
+  return content_hash(std::as_bytes(std::span(weights.factors)),
                       content_hash(std::as_bytes(std::span(weights.biases))));
 }
 

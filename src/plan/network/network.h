@@ -10,6 +10,7 @@
 #include "plan/network/step.h"
 #include "plan/network/view.h"
 #include "plan/network/weight_values.h"
+#include "tensor/fixed_point.h"
 
 // Network: the steps and tensors that selection makes of a TOSA graph.
 namespace carina::plan {
@@ -57,12 +58,11 @@ struct Weights {
   int64_t out_channels = 0;
   int64_t height = 1;
   int64_t width = 1;
-  int64_t in_channels = 1;           // 1 for depthwise kernels
-  WeightValues values = {};          // empty: scales only
-  std::vector<int64_t> biases = {};  // one per output channel
-  std::vector<uint32_t> multipliers = {};
-  std::vector<uint8_t> shifts = {};
-  AccWidth acc = AccWidth::kNarrow;  // of the steps that read them; it decides the format of the scales
+  int64_t in_channels = 1;                // 1 for depthwise kernels
+  WeightValues values = {};               // empty: scales only
+  std::vector<int64_t> biases = {};       // one per output channel
+  std::vector<ScaleFactor> factors = {};  // one per output channel
+  AccWidth acc = AccWidth::kNarrow;       // of the steps that read them; it decides the format of the scales
 };
 
 // How near weights are to 2:4 sparsity: at most two weights other than zero among each four consecutive input channels,

@@ -9,6 +9,7 @@
 #include "facts/npu_enums.h"
 #include "ir/graph.h"
 #include "plan/network/view.h"
+#include "tensor/fixed_point.h"
 
 // The steps of a network in terms that all NPU families share: what is computed on which elements. The schedule decides
 // addresses, formats, stripes and blocks (plan/schedule/schedule.h). The family decides how a step is written in
@@ -51,15 +52,9 @@ struct FeatureMap {
 
 enum class StepKind : uint8_t { kConv, kDepthwise, kPool, kElementwise, kDma, kResize };
 
-// kNatural: rounds half up. kDouble: TOSA's double rounding, which differs for shifts above 31.
-enum class Rounding : uint8_t { kNatural, kDouble };
-
-// The scaling of results: p * multiplier / 2^shift, in this rounding. Multiplier 1 and shift 0 change nothing.
-struct Scaling {
-  uint32_t multiplier = 1;
-  int shift = 0;
-  Rounding rounding = Rounding::kNatural;
-  [[nodiscard]] bool is_unit() const { return multiplier == 1 && shift == 0; }
+// The scaling of results: a factor with its rounding. kSingle rounds half up.
+struct Scaling : ScaleFactor {
+  Rounding rounding = Rounding::kSingle;
   bool operator==(const Scaling&) const = default;
 };
 // An equivalent scaling with a smaller multiplier, if there is one. A power of two becomes a shift alone.

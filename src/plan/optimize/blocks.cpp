@@ -262,8 +262,8 @@ Key key_of(const Schedule& schedule, const BlockQuestion& question, const Contex
 }  // namespace
 
 bool has_fast_format(const Step& step, const Context& context) {
-  // The fast decoder takes turns among the streams of all decoders. Streams of Vela show the turns of two in
-  // convolutions. Four standard decoders are as fast as it is.
+  // The fast decoder reads the streams of all decoders in turns. Vela uses it for convolutions with two streams.
+  // With four streams, the standard decoders are as fast.
   const int max_decoders = step.kind == StepKind::kDepthwise ? 1 : 2;
   return context.target.accelerator.weight_decoders <= max_decoders && context.family.abilities.fast_weights &&
          step.is_convolution() && step.weights.valid() && !step.reads_written_weights() && !step.multiplies_second &&

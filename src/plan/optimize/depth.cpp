@@ -291,7 +291,7 @@ Result<StagedSchedule> expected_fit(const Alternatives& both, const Context& con
 // A division takes more bytes, so it has to be faster by this factor.
 constexpr double kWorthDividing = 1.005;
 
-// Whether a candidate that comes before or behind another one in the order of candidates may be chosen although that
+// Whether a candidate that comes before or after another one in the order of candidates may be chosen although that
 // one takes `cycles`. The plan of its copies assumes that no memory is lost between storages, so it is a lower bound;
 // the timeline may be slightly below it.
 bool may_be_chosen(const Alternatives& candidate, bool is_before, double cycles) {

@@ -65,11 +65,11 @@ class CopySearch {
 
   // The object of a read.
   [[nodiscard]] size_t object_of(size_t k, size_t r) const {
-    return r == kFixedRead ? *p_.fixed[fixed_of_[k]].object : p_.kernels[k].objects[r];
+    return r == kFixedRead ? *problem_.fixed[fixed_of_[k]].object : problem_.kernels[k].objects[r];
   }
   // By kernel: its fixed copy that reads an object, or nobody.
   [[nodiscard]] static std::vector<size_t> fixed_reads(const PrefetchProblem& problem) {
-    std::vector<size_t> fixed(problem.kernels.size(), kNobody);
+    std::vector<size_t> fixed(problem.kernels.size(), kNoIndex);
     for (size_t i = 0; i < problem.fixed.size(); ++i) {
       if (problem.fixed[i].object) fixed[problem.fixed[i].kernel] = i;
     }
@@ -80,7 +80,8 @@ class CopySearch {
     for (size_t k = 0; k < next.size(); ++k) next[k].fill(k);
     for (size_t k = 0; k < next.size(); ++k) {
       for (size_t r = 0; r < kAllReads; ++r) {
-        if (previous[k][r] != kNobody) next[previous[k][r]][read_of(p_.kernels[previous[k][r]], object_of(k, r))] = k;
+        if (previous[k][r] != kNoIndex)
+          next[previous[k][r]][read_of(problem_.kernels[previous[k][r]], object_of(k, r))] = k;
       }
     }
     return next;
@@ -88,7 +89,7 @@ class CopySearch {
 
   // Copies everything that is faster from a copy.
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, size_t max_work)
-      : p_(problem),
+      : problem_(problem),
         sweep_(problem, previous, keeping),
         keeping_(keeping),
         max_work_(max_work),
@@ -97,14 +98,14 @@ class CopySearch {
         readers_(problem.objects.size()),
         next_(next_readers(previous)) {
     for (size_t k = 0; k < choice_.size(); ++k) {
-      for (size_t r = 0; r < p_.kernels[k].reads; ++r) allow(k, r);
-      if (fixed_of_[k] != kNobody) allow(k, kFixedRead);
+      for (size_t r = 0; r < problem_.kernels[k].reads; ++r) allow(k, r);
+      if (fixed_of_[k] != kNoIndex) allow(k, kFixedRead);
     }
   }
 
   void allow(size_t k, size_t r) {
     const size_t object = object_of(k, r);
-    if (p_.banned.contains({k, object}) || gain(k, r) < kMinGainCycles) return;
+    if (problem_.banned.contains({k, object}) || gain(k, r) < kMinGainCycles) return;
     readers_[object].emplace_back(k, r);
     choice_[k] = static_cast<uint8_t>(choice_[k] | keep_bit(r) | copy_bit(r));
   }
@@ -126,12 +127,13 @@ class CopySearch {
   [[nodiscard]] bool done() const { return work_ >= max_work_; }
   // The gain of a copy: a shorter kernel, or a port that is free for others.
   [[nodiscard]] double gain(size_t k, size_t r) const {
-    if (r == kFixedRead) return p_.fixed[fixed_of_[k]].cycles - p_.fixed[fixed_of_[k]].cycles_from_copy;
-    const auto& variants = p_.kernels[k].variants;
+    if (r == kFixedRead) return problem_.fixed[fixed_of_[k]].cycles - problem_.fixed[fixed_of_[k]].cycles_from_copy;
+    const auto& variants = problem_.kernels[k].variants;
     const size_t copied = choice_[k] & (copy_bit(PrefetchKernel::kReads) - 1);
     const PrefetchKernel::Variant &without = variants[copied & ~size_t{copy_bit(r)}],
                                   &with = variants[copied | copy_bit(r)];
-    const double freed = without.slow_port_cycles - with.slow_port_cycles - p_.objects[p_.kernels[k].objects[r]].cycles;
+    const double freed =
+        without.slow_port_cycles - with.slow_port_cycles - problem_.objects[problem_.kernels[k].objects[r]].cycles;
     return std::max(without.cycles - with.cycles, freed);
   }
 
@@ -176,12 +178,12 @@ class CopySearch {
     for (const auto& [k, d] : sweep_.readers()) {
       const Demand& demand = sweep_.demands()[d];
       if (demand.waited_for) concerned[demand.object] = true;
-      gains[demand.object] += gain(k, read_of(p_.kernels[k], demand.object));
+      gains[demand.object] += gain(k, read_of(problem_.kernels[k], demand.object));
     }
     for (const Demand& demand : sweep_.demands()) {
-      if (demand.object != kNobody) costs[demand.object] += demand.cycles;
-      if (demand.fixed == kNobody || !demand.waited_for) continue;
-      if (const auto& object = p_.fixed[demand.fixed].object) concerned[*object] = true;
+      if (demand.object != kNoIndex) costs[demand.object] += demand.cycles;
+      if (demand.fixed == kNoIndex || !demand.waited_for) continue;
+      if (const auto& object = problem_.fixed[demand.fixed].object) concerned[*object] = true;
     }
     std::vector<size_t> objects;
     for (size_t i = readers_.size(); i-- > 0;) {
@@ -196,7 +198,7 @@ class CopySearch {
     return objects;
   }
 
-  const PrefetchProblem& p_;
+  const PrefetchProblem& problem_;
   Sweep sweep_;
   Keeping keeping_;
   size_t max_work_;
@@ -212,14 +214,17 @@ class CopySearch {
 class Planner {
  public:
   Planner(const PrefetchProblem& problem, const Sweep& sweep)
-      : p_(problem), sweep_(sweep), copies_(sweep.demands().size(), kNobody), live_(problem.kernels.size() + 1, 0) {}
+      : problem_(problem),
+        sweep_(sweep),
+        copies_(sweep.demands().size(), kNoIndex),
+        live_(problem.kernels.size() + 1, 0) {}
 
   PrefetchPlan plan() && {
     plan_.cycles = sweep_.cycles();
     plan_.staged = sweep_.staged();
     for (size_t d = copies_.size(); d-- > 0;) {
       const Demand& demand = sweep_.demands()[d];
-      if (demand.object == kNobody) continue;
+      if (demand.object == kNoIndex) continue;
       copies_[d] = plan_.copies.size();
       plan_.copies.push_back({.object = demand.object});
     }
@@ -239,7 +244,7 @@ class Planner {
     double& cycles = allocated_cycles_[part.demand];
     const bool first = cycles == 0;
     cycles += part.cycles;
-    if (demand.object == kNobody) {
+    if (demand.object == kNoIndex) {
       command.fixed = demand.fixed;
       if (first) plan_.commands.push_back(command);
       return;
@@ -267,11 +272,11 @@ class Planner {
       PrefetchCommand* last = joined.empty() ? nullptr : &joined.back();
       if (last == nullptr || !command.copy || last->copy != command.copy) {
         joined.push_back(command);
-      } else if (std::min(cycles_of(command), cycles_of(*last)) < kShort * p_.command_cycles &&
+      } else if (std::min(cycles_of(command), cycles_of(*last)) < kShort * problem_.command_cycles &&
                  fits(command.bytes, last->during, command.during)) {
         for (size_t k = last->during; k < command.during; ++k) live_[k] += command.bytes;
         last->bytes += command.bytes;
-      } else if (cycles_of(*last) < p_.command_cycles) {
+      } else if (cycles_of(*last) < problem_.command_cycles) {
         for (size_t k = last->during; k < command.during; ++k) live_[k] -= last->bytes;
         last->during = command.during;
         last->bytes += command.bytes;
@@ -282,18 +287,18 @@ class Planner {
     plan_.commands = std::move(joined);
   }
   [[nodiscard]] double cycles_of(const PrefetchCommand& command) const {
-    const PrefetchObject& object = p_.objects[plan_.copies[*command.copy].object];
+    const PrefetchObject& object = problem_.objects[plan_.copies[*command.copy].object];
     return object.cycles * static_cast<double>(command.bytes) / static_cast<double>(object.bytes);
   }
   [[nodiscard]] bool fits(int64_t bytes, size_t first, size_t end) const {
     for (size_t k = first; k < end; ++k) {
-      if (live_[k] + bytes > p_.kernels[k].free_bytes) return false;
+      if (live_[k] + bytes > problem_.kernels[k].free_bytes) return false;
     }
     return true;
   }
 
   static constexpr double kShort = 8;
-  const PrefetchProblem& p_;
+  const PrefetchProblem& problem_;
   const Sweep& sweep_;
   std::vector<size_t> copies_;  // by demand
   std::vector<double> allocated_cycles_;
@@ -315,7 +320,7 @@ PrefetchPlan plan_prefetch(const PrefetchProblem& problem) {
   std::vector<CopySearch> searches;
   searches.emplace_back(problem, previous, Keeping::kBold, Start::kAll);
   const bool kept = std::ranges::any_of(previous, [](const auto& readers) {
-    return std::ranges::any_of(readers, [](size_t k) { return k != kNobody; });
+    return std::ranges::any_of(readers, [](size_t k) { return k != kNoIndex; });
   });
   if (kept) searches.emplace_back(problem, previous, Keeping::kCautious, Start::kAll);
   if (kept) searches.emplace_back(problem, previous, Keeping::kBold, Start::kNothing);

@@ -15,7 +15,7 @@
 //   The remaining 100 cycles are a stall before A. The network takes 200 + 600 + 400 + 100 cycles.
 //
 // A copy may also be kept for an earlier kernel that reads the same bytes: it is then copied before that one. A fixed
-// copy (a table that is loaded) may read such a copy too. Its demand stands behind the fixed copy's in the queue, and
+// copy (a table that is loaded) may read such a copy too. Its demand stands after the fixed copy's in the queue, and
 // parts are scheduled from the last to the first, so it is complete before the fixed copy starts. Time: one
 // visit per kernel and one step per part of a copy. The search (prefetch.cpp) runs the pass for thousands of choices
 // that differ in one kernel, so cycles_with() visits only the kernels between two places where no copy is pending.
@@ -23,8 +23,8 @@
 namespace carina::plan {
 
 PreviousReaders previous_readers(const PrefetchProblem& problem) {
-  std::vector<size_t> last(problem.objects.size(), kNobody);
-  PreviousReaders previous(problem.kernels.size(), {kNobody, kNobody, kNobody});
+  std::vector<size_t> last(problem.objects.size(), kNoIndex);
+  PreviousReaders previous(problem.kernels.size(), {kNoIndex, kNoIndex, kNoIndex});
   for (size_t k = 0; k < problem.kernels.size(); ++k) {
     for (size_t r = 0; r < problem.kernels[k].reads; ++r)
       previous[k][r] = std::exchange(last[problem.kernels[k].objects[r]], k);
@@ -43,7 +43,7 @@ size_t read_of(const PrefetchKernel& kernel, size_t object) {
 }
 
 Sweep::Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping)
-    : p_(problem),
+    : problem_(problem),
       previous_(previous),
       keeping_(keeping),
       stalls_(problem.kernels.size() + 1),
@@ -64,20 +64,20 @@ Sweep::Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Ke
 
 void Sweep::run(const Choice& choice) {
   start(choice);
-  for (size_t k = p_.kernels.size(); k-- > 0;) {
+  for (size_t k = problem_.kernels.size(); k-- > 0;) {
     before_[k + 1] = {.spent = spent_, .fixed = fixed_, .is_independent = is_independent()};
-    go_through(k);
+    visit(k);
   }
   before_[0] = {.spent = spent_, .fixed = fixed_, .is_independent = is_independent()};
   while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
   spent_by_run_ = spent_;
-  forget_kept(0, p_.kernels.size());
+  forget_kept(0, problem_.kernels.size());
 }
 
 void Sweep::forget_kept(size_t first, size_t end) {
   const auto at = [](size_t k) { return static_cast<std::ptrdiff_t>(k); };
   std::copy(all_free_.begin() + at(first), all_free_.begin() + at(end), free_.begin() + at(first));
-  if (kept_count_ > 0) std::ranges::fill(kept_, kNobody);
+  if (kept_count_ > 0) std::ranges::fill(kept_, kNoIndex);
 }
 
 double Sweep::cycles_with(const Choice& choice, const Changed& changed, double max_cycles) {
@@ -89,7 +89,7 @@ double Sweep::cycles_with(const Choice& choice, const Changed& changed, double m
   double cycles = std::numeric_limits<double>::infinity();
   size_t k = top;
   for (;;) {
-    go_through(--k);
+    visit(--k);
     if (spent_ + min_cycles_before_[k] > max_cycles + kRounding) break;
     if (k == 0) {
       while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
@@ -105,14 +105,14 @@ double Sweep::cycles_with(const Choice& choice, const Changed& changed, double m
   return cycles;
 }
 
-void Sweep::go_through(size_t k) {
+void Sweep::visit(size_t k) {
   staged_[k] = 0;
-  let_in(k);
+  reserve_for_starts(k);
   fresh_.clear();
-  if (p_.kernels[k].reads > 0 || front_ < queue_.size()) read(k);
+  if (problem_.kernels[k].reads > 0 || front_ < queue_.size()) read(k);
   serve(k);
-  spent_ += p_.kernels[k].variants[staged_[k]].cycles;
-  for (; fixed_ > 0 && p_.fixed[fixed_ - 1].kernel == k; --fixed_) add_fixed(fixed_ - 1);
+  spent_ += problem_.kernels[k].variants[staged_[k]].cycles;
+  for (; fixed_ > 0 && problem_.fixed[fixed_ - 1].kernel == k; --fixed_) add_fixed(fixed_ - 1);
   for (const size_t d : fresh_) {
     resident_ += demands_[d].bytes;
     late_ += demands_[d].not_before > 0 ? 1 : 0;
@@ -122,18 +122,18 @@ void Sweep::go_through(size_t k) {
 
 double Sweep::cycles() const {
   double sum = 0;
-  for (size_t k = 0; k < staged_.size(); ++k) sum += stalls_[k] + p_.kernels[k].variants[staged_[k]].cycles;
+  for (size_t k = 0; k < staged_.size(); ++k) sum += stalls_[k] + problem_.kernels[k].variants[staged_[k]].cycles;
   return sum;
 }
 
 void Sweep::start(const Choice& choice) {
   choice_ = &choice;
-  staged_.assign(p_.kernels.size(), 0);
+  staged_.assign(problem_.kernels.size(), 0);
   std::ranges::fill(stalls_, 0.0);
   free_ = all_free_;
-  kept_.assign(p_.objects.size(), kNobody);
-  before_.back() = {.fixed = p_.fixed.size()};
-  start_at(p_.kernels.size());
+  kept_.assign(problem_.objects.size(), kNoIndex);
+  before_.back() = {.fixed = problem_.fixed.size()};
+  start_at(problem_.kernels.size());
 }
 
 // Starts before kernel `k` is visited, where kernels `k` and later do not matter.
@@ -153,11 +153,11 @@ void Sweep::start_at(size_t k) {
 }
 
 void Sweep::read(size_t k) {
-  const PrefetchKernel& kernel = p_.kernels[k];
+  const PrefetchKernel& kernel = problem_.kernels[k];
   int64_t own = 0;
   for (size_t r = 0; r < kernel.reads; ++r) {
     const size_t d = copy_for(k, r, kernel.objects[r], own);
-    if (d == kNobody) continue;
+    if (d == kNoIndex) continue;
     staged_[k] |= copy_bit(r);
     own += demands_[d].bytes;
   }
@@ -168,12 +168,12 @@ void Sweep::read(size_t k) {
 }
 
 size_t Sweep::copy_for(size_t k, size_t r, size_t object, int64_t own) {
-  size_t d = std::exchange(kept_[object], kNobody);
-  if (d != kNobody) {  // the copy is already kept for a later kernel
+  size_t d = std::exchange(kept_[object], kNoIndex);
+  if (d != kNoIndex) {  // the copy is already kept for a later kernel
     --kept_count_;
     demands_[d].first_user = k;
   } else {
-    if (!may_copy(k, r) || own + p_.objects[object].bytes > free_[k]) return kNobody;
+    if (!may_copy(k, r) || own + problem_.objects[object].bytes > free_[k]) return kNoIndex;
     d = demand(k, object);
   }
   readers_.emplace_back(k, d);
@@ -182,11 +182,11 @@ size_t Sweep::copy_for(size_t k, size_t r, size_t object, int64_t own) {
 }
 
 size_t Sweep::demand(size_t k, size_t object) {
-  const bool late = !p_.late.empty() && p_.late.contains({k, object});
+  const bool late = !problem_.late.empty() && problem_.late.contains({k, object});
   demands_.push_back({.object = object,
-                      .bytes = p_.objects[object].bytes,
-                      .cycles = p_.objects[object].cycles,
-                      .left = p_.objects[object].cycles,
+                      .bytes = problem_.objects[object].bytes,
+                      .cycles = problem_.objects[object].cycles,
+                      .left = problem_.objects[object].cycles,
                       .not_before = late ? std::max<size_t>(k, 1) - 1 : 0,
                       .first_user = k});
   return demands_.size() - 1;
@@ -194,8 +194,8 @@ size_t Sweep::demand(size_t k, size_t object) {
 
 bool Sweep::keep(size_t d, size_t previous, size_t k) {
   const Demand& demand = demands_[d];
-  if (previous == kNobody || demand.not_before > 0) return false;
-  const size_t read = read_of(p_.kernels[previous], demand.object);
+  if (previous == kNoIndex || demand.not_before > 0) return false;
+  const size_t read = read_of(problem_.kernels[previous], demand.object);
   if (!may_copy(previous, read)) return false;
   const int64_t needed = demand.bytes + (keeping_ == Keeping::kCautious ? resident_ : 0);
   for (size_t i = previous; i < k; ++i) {
@@ -210,7 +210,7 @@ bool Sweep::keep(size_t d, size_t previous, size_t k) {
 }
 
 void Sweep::add_fixed(size_t fixed) {
-  const FixedCopy& copy = p_.fixed[fixed];
+  const FixedCopy& copy = problem_.fixed[fixed];
   const size_t d = demands_.size();
   demands_.push_back({.fixed = fixed,
                       .cycles = copy.cycles,
@@ -220,18 +220,18 @@ void Sweep::add_fixed(size_t fixed) {
   fresh_.push_back(d);
   if (!copy.object) return;
   const size_t source = copy_for(copy.kernel, kFixedRead, *copy.object, 0);
-  if (source == kNobody) return;
+  if (source == kNoIndex) return;
   demands_[d].from_copy = true;
   demands_[d].cycles = demands_[d].left = copy.cycles_from_copy;
-  // A copy that may not begin earlier is made between two kernels. It must not come behind its reader.
+  // A copy that may not begin earlier is made between two kernels. It must not come after its reader.
   demands_[d].not_before = std::max(demands_[d].not_before, demands_[source].not_before);
 }
 
 double Sweep::capacity(size_t k, const Demand& demand) const {
-  const PrefetchKernel::Variant& v = p_.kernels[k].variants[staged_[k]];
+  const PrefetchKernel::Variant& v = problem_.kernels[k].variants[staged_[k]];
   if (v.cycles <= 0) return 0;
   if (demand.from_copy) return v.cycles;
-  const double share = demand.object == kNobody ? 1 : p_.objects[demand.object].port_share;
+  const double share = demand.object == kNoIndex ? 1 : problem_.objects[demand.object].port_share;
   return v.cycles * std::min(1.0, port_rest_[k][staged_[k]] / share);
 }
 
@@ -260,7 +260,7 @@ void Sweep::copy_front(double cycles, size_t window) {
   }
 }
 
-void Sweep::let_in(size_t k) {
+void Sweep::reserve_for_starts(size_t k) {
   for (size_t i = front_; late_ > 0 && i < queue_.size(); ++i) {
     Demand& demand = demands_[queue_[i]];
     if (demand.not_before <= k) continue;

@@ -13,7 +13,7 @@
 // One pass over all kernels of a prefetch problem, from the last to the first, for a given choice of copies.
 namespace carina::plan {
 
-inline constexpr size_t kNobody = static_cast<size_t>(-1);  // no kernel, object or demand
+inline constexpr size_t kNoIndex = static_cast<size_t>(-1);  // no kernel, object or demand
 
 inline constexpr int64_t kPartUnitBytes = 16;  // parts of a copy are multiples of it
 
@@ -39,8 +39,8 @@ size_t read_of(const PrefetchKernel& kernel, size_t object);
 
 // A pending copy. The pass moves it from its readers back to its start.
 struct Demand {
-  size_t object = kNobody;  // kNobody: a fixed copy
-  size_t fixed = kNobody;
+  size_t object = kNoIndex;  // kNoIndex: a fixed copy
+  size_t fixed = kNoIndex;
   bool from_copy = false;  // a fixed copy whose source is a copy of its object
   int64_t bytes = 0;
   double cycles = 0;
@@ -90,7 +90,7 @@ class Sweep {
  private:
   void start(const Choice& choice);
   void start_at(size_t k);
-  void go_through(size_t k);
+  void visit(size_t k);
   // Frees the memory of copies that have been kept for kernels [first, end).
   void forget_kept(size_t first, size_t end);
   [[nodiscard]] bool is_independent() const { return front_ == queue_.size() && kept_count_ == 0 && resident_ == 0; }
@@ -101,7 +101,7 @@ class Sweep {
   // fit in memory with it.
   void read(size_t k);
   // The copy from which read `r` of kernel `k` is made, beside `own` bytes that the kernel reads from other copies;
-  // kNobody if it is made in place. A copy that no earlier kernel reads becomes a fresh demand.
+  // kNoIndex if it is made in place. A copy that no earlier kernel reads becomes a fresh demand.
   size_t copy_for(size_t k, size_t r, size_t object, int64_t own);
   size_t demand(size_t k, size_t object);
 
@@ -118,21 +118,21 @@ class Sweep {
   void copy_front(double cycles, size_t window);
 
   // Reserves memory during kernel `k` for the copies that start before it.
-  void let_in(size_t k);
+  void reserve_for_starts(size_t k);
   // Stalls at the start of kernel `k` until `bytes` of the first copy in the queue have been copied, or all of its
   // rest.
   void wait_for_bytes(int64_t bytes, size_t k);
   // Adds a stall. All pending copies are part of its cause.
   void wait(double cycles, size_t kernel);
 
-  const PrefetchProblem& p_;
+  const PrefetchProblem& problem_;
   const PreviousReaders& previous_;
   Keeping keeping_;
   const Choice* choice_ = nullptr;
   std::vector<double> stalls_;             // by kernel: cycles for which it waits for copies
   std::vector<double> min_cycles_before_;  // by kernel: minimum cycles of all earlier kernels
   double spent_ = 0;                       // cycles of the kernels visited so far, stalls included
-  // The last run(), before each kernel is visited, and at its end.
+  // The state of the last run() before it visited each kernel, and at its end.
   struct Before {
     double spent = 0;
     size_t fixed = 0;

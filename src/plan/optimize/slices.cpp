@@ -107,8 +107,7 @@ Weights scales_only(const Weights& weights) {
           .width = weights.width,
           .in_channels = weights.in_channels,
           .biases = weights.biases,
-          .multipliers = weights.multipliers,
-          .shifts = weights.shifts,
+          .factors = weights.factors,
           .acc = weights.acc};
 }
 
@@ -217,8 +216,8 @@ size_t bytes_of(const std::vector<EncodedSlice>& encoded) {
 // Appends constants to their space in the order of their first use. Equal constants are stored once.
 class Layout {
  public:
-  // `expected_bytes` of constants at most, unless tables are many. Pages that are not touched cost nothing: a package
-  // then comes around the constants where they stand.
+  // `expected_bytes`: the constants have hardly more, unless there are many tables. The reserved space is larger, so
+  // that a package can be written around the constants in place. Pages that are not touched cost nothing.
   Layout(Schedule& schedule, size_t expected_bytes) : schedule_(schedule) {
     space_.reserve(expected_bytes + expected_bytes / 16);
   }

@@ -43,10 +43,10 @@ void set_staged(Schedule& schedule, const StageableNetwork& network, const Prefe
 }  // namespace
 
 std::vector<Command> order_with_copies(const Schedule& schedule, const StageableNetwork& network,
-                                       const PrefetchPlan& plan, size_t kernels_behind) {
+                                       const PrefetchPlan& plan, size_t kernels_after) {
   std::vector<Command> order;
   std::vector<PrefetchCommand> transfers = plan.commands;
-  const auto stands_before = [&](const PrefetchCommand& c) { return std::min(c.during + kernels_behind, c.user); };
+  const auto stands_before = [&](const PrefetchCommand& c) { return std::min(c.during + kernels_after, c.user); };
   std::ranges::stable_sort(transfers, {}, stands_before);
   auto next = transfers.begin();
   const auto add_transfers = [&](size_t kernel) {

@@ -15,7 +15,7 @@ namespace carina::plan {
 // The commands in their new order. Stripes keep their order. A transfer comes a given number of kernels after the first
 // kernel with which it may overlap, but before its readers.
 std::vector<Command> order_with_copies(const Schedule& schedule, const StageableNetwork& network,
-                                       const PrefetchPlan& plan, size_t kernels_behind);
+                                       const PrefetchPlan& plan, size_t kernels_after);
 
 // Adds a storage per copy, lets the slices read it, and puts the commands in order.
 Schedule with_copies(Schedule schedule, const StageableNetwork& network, const PrefetchPlan& plan, Space space);

@@ -175,8 +175,8 @@ class Fitter {
   [[nodiscard]] StagedSchedule ordered(Schedule allocated, PrefetchPlan plan) const {
     const Timeline timeline(with_blocks(allocated, plan), context_.family, context_.target);
     std::optional<double> min;
-    for (int behind = 0; behind <= context_.family.limits.max_outstanding_kernels; ++behind) {
-      std::vector<Command> order = order_with_copies(schedule_, network_, plan, static_cast<size_t>(behind));
+    for (int after = 0; after <= context_.family.limits.max_outstanding_kernels; ++after) {
+      std::vector<Command> order = order_with_copies(schedule_, network_, plan, static_cast<size_t>(after));
       const double cycles = timeline.cycles(order);
       if (min && cycles >= *min) continue;
       min = cycles;

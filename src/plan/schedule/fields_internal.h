@@ -16,8 +16,6 @@ struct Field {
   std::string_view name;
   M T::* member;
 };
-template <typename T, typename M>
-Field(std::string_view, M T::*) -> Field<T, M>;
 
 // Row<T>::kFields is a tuple of Field.
 template <typename T>
@@ -25,9 +23,9 @@ struct Row {};
 template <typename T>
 concept HasRow = requires { Row<T>::kFields; };
 
-#define CARINA_PLAN_FIELD(Type, name) \
-  ::carina::plan::Field {             \
-    #name, &Type::name                \
+#define CARINA_PLAN_FIELD(Type, name)                 \
+  ::carina::plan::Field<Type, decltype(Type::name)> { \
+    #name, &Type::name                                \
   }
 #define CARINA_PLAN_ROW(Type, ...)                           \
   template <>                                                \
@@ -126,7 +124,7 @@ template <>
 inline constexpr std::array<std::string_view, 4> kNames<SecondOperand>{"none", "feature_map", "scalar",
                                                                        "weight_stream"};
 template <>
-inline constexpr std::array<std::string_view, 2> kNames<Rounding>{"natural", "double"};
+inline constexpr std::array<std::string_view, 2> kNames<Rounding>{"single", "double"};
 template <>
 inline constexpr std::array<std::string_view, 3> kNames<OperandScaling::Precise>{"both_alike", "first", "second"};
 template <>

@@ -7,7 +7,7 @@
 #include "plan/select/weights_internal.h"
 
 // CONV3D as 2D convolutions over images whose pixels hold the channels of several planes. One operation also sums over
-// the planes, in the accumulators. Padding planes in front and behind are left out of the sum.
+// the planes, in the accumulators. Padding planes in front and after are left out of the sum.
 namespace carina::plan {
 namespace {
 

@@ -3,7 +3,7 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
-// ADD, SUB, MUL, NEGATE and the elementwise operators that TOSA has for int32 only. Narrow tensors behind a RESCALE are
+// ADD, SUB, MUL, NEGATE and the elementwise operators that TOSA has for int32 only. Narrow tensors after a RESCALE are
 // read directly if the NPU's operand scaling gives the same results.
 namespace carina::plan {
 namespace {
@@ -94,7 +94,7 @@ Result<void> select_mul(Selection& s) {
   // them.
   const auto scale = shift == 0 ? EpilogueRules::Scale::kGlobal : EpilogueRules::Scale::kNone;
   Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = scale, .wide_input = true});
-  if (shift != 0) epilogue.shifts = {static_cast<uint8_t>(shift)};
+  if (shift != 0) epilogue.factors = {{.multiplier = 1, .shift = static_cast<int>(shift)}};
   emit_output_elementwise(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}}, epilogue);
   return {};
 }

@@ -168,7 +168,7 @@ std::optional<Elementwise> scaled_alone(Selection& s, const Operand& narrow) {
   // effect.
   constexpr int kLargestFixedLog2 = 20;
   for (int log2 = 0; log2 <= kLargestFixedLog2; ++log2) {
-    const Scaling fixed{.multiplier = uint32_t{1} << log2};
+    const Scaling fixed{{.multiplier = uint32_t{1} << log2}};
     if (const auto operands = s.family().operand_scaling(simplified(narrow.scaling), fixed, narrow.type)) {
       return Elementwise{.mode = npu::ElementwiseMode::ADD,
                          .a = narrow,
@@ -186,8 +186,7 @@ void emit_widen(Selection& s, const View& dst, const Operand& narrow) {
   Epilogue store = store_only({}, kSigned32);
   const Scaling scaling = simplified(narrow.scaling);
   const auto scale_so = [&] {
-    store.multipliers = {scaling.multiplier};
-    store.shifts = {static_cast<uint8_t>(scaling.shift)};
+    store.factors = {scaling};
     store.rounding = scaling.rounding;
   };
   if (s.family().abilities.wide_elements) {
@@ -212,10 +211,9 @@ Operand constant_multipliers(Selection& s, std::span<const int32_t> values, size
 }
 
 // OFM_SCALE only shifts 32-bit products, so the multiplier is an operand.
-void multiply_and_shift(Selection& s, const View& dst, const View& src, std::span<const int32_t> multipliers,
-                        uint8_t shift, Epilogue epilogue) {
-  epilogue.multipliers = {1};
-  epilogue.shifts = {shift};
+void multiply_and_shift(Selection& s, const View& dst, const View& src, std::span<const int32_t> multipliers, int shift,
+                        Epilogue epilogue) {
+  epilogue.factors = {{.multiplier = 1, .shift = shift}};
   const Operand a{.view = src, .type = kSigned32};
   emit_elementwise(s, dst,
                    {.mode = npu::ElementwiseMode::MUL,
@@ -234,20 +232,20 @@ void emit_scale_32(Selection& s, const View& dst, const View& src, const Epilogu
     const std::array multiplier{static_cast<int32_t>(scaling.multiplier)};
     Epilogue simple = epilogue;
     simple.rounding = scaling.rounding;
-    return multiply_and_shift(s, dst, src, multiplier, static_cast<uint8_t>(scaling.shift), simple);
+    return multiply_and_shift(s, dst, src, multiplier, scaling.shift, simple);
   }
   // One operation has one shift, so adjacent channels with the same shift are computed together.
   const size_t axis = dst.rank() - 1;
   const auto channels = static_cast<size_t>(dst.axes[axis].size);
   for (size_t start = 0; start < channels;) {
-    size_t end = start + 1;
-    while (end < channels && epilogue.shifts[end] == epilogue.shifts[start]) ++end;
-    std::vector<int32_t> multipliers(epilogue.multipliers.begin() + static_cast<std::ptrdiff_t>(start),
-                                     epilogue.multipliers.begin() + static_cast<std::ptrdiff_t>(end));
+    const int shift = epilogue.factors[start].shift;
+    std::vector<int32_t> multipliers;
+    size_t end = start;
+    for (; end < channels && epilogue.factors[end].shift == shift; ++end)
+      multipliers.push_back(static_cast<int32_t>(epilogue.factors[end].multiplier));
     const auto size = static_cast<int64_t>(end - start);
     multiply_and_shift(s, sliced_axis(dst, axis, static_cast<int64_t>(start), size),
-                       sliced_axis(src, axis, static_cast<int64_t>(start), size), multipliers, epilogue.shifts[start],
-                       epilogue);
+                       sliced_axis(src, axis, static_cast<int64_t>(start), size), multipliers, shift, epilogue);
     start = end;
   }
 }

@@ -32,14 +32,13 @@ Result<Rescale> Selection::rescale_of(const ir::Node& node) const {
   if (node.attributes.get<bool>("output_unsigned")) unsign(r.out, r.output_zp);
   r.per_channel = node.attributes.get<bool>("per_channel") && multipliers.size() > 1;
   constexpr int64_t kDoubleRound = 3;
-  r.rounding = node.attributes.integer("rounding_mode") == kDoubleRound ? Rounding::kDouble : Rounding::kNatural;
+  r.rounding = node.attributes.integer("rounding_mode") == kDoubleRound ? Rounding::kDouble : Rounding::kSingle;
   const size_t channels = r.per_channel ? multipliers.size() : 1;
   if (multipliers.empty() || shifts.size() < channels) return reject("RESCALE needs as many shifts as multipliers");
   for (size_t i = 0; i < channels; ++i) {
     if (multipliers[i] < 0 || shifts[i] < 0 || shifts[i] > 63)
       return reject("RESCALE multiplier or shift is out of range");
-    r.multipliers.push_back(static_cast<uint32_t>(multipliers[i]));
-    r.shifts.push_back(static_cast<uint8_t>(shifts[i]));
+    r.factors.push_back({.multiplier = static_cast<uint32_t>(multipliers[i]), .shift = static_cast<int>(shifts[i])});
   }
   return r;
 }
@@ -64,11 +63,9 @@ bool Selection::absorb_rescale(Epilogue& epilogue, const ir::Node& next, const E
   epilogue.rounding = rescale->rounding;
   epilogue.per_channel = rescale->per_channel;
   epilogue.scaled = true;
-  epilogue.multipliers = rescale->multipliers;
-  epilogue.shifts = rescale->shifts;
+  epilogue.factors = rescale->factors;
   if (shift_only) {
-    epilogue.multipliers = {1};
-    epilogue.shifts = {static_cast<uint8_t>(simple.shift)};
+    epilogue.factors = {simple};
     epilogue.rounding = simple.rounding;
   }
   epilogue.activation = {.min = rescale->out.min(), .max = rescale->out.max()};

@@ -5,7 +5,7 @@
 #include "plan/select/selection.h"
 #include "tensor/elements.h"
 
-// The location of values: in graph outputs, in parts of a CONCAT, behind a TRANSPOSE, or in tensors of their own with
+// The location of values: in graph outputs, in parts of a CONCAT, after a TRANSPOSE, or in tensors of their own with
 // the axis order of their operands.
 namespace carina::plan {
 namespace {

@@ -19,8 +19,8 @@ View as_window(const View& rows, int64_t first, int64_t groups, int64_t channels
 
 // Windows that are left: over the groups, and over the channels of one.
 int64_t steps_of(int64_t channels, int64_t group) {
-  const int64_t behind = channels % group == 0 ? 0 : group;
-  return (group + kLanes - 1) / kLanes * (channels / group) + group + behind;
+  const int64_t after = channels % group == 0 ? 0 : group;
+  return (group + kLanes - 1) / kLanes * (channels / group) + group + after;
 }
 
 int64_t best_group(int64_t channels) {
@@ -51,11 +51,11 @@ Result<Operand> largest_of_groups(Selection& s, const Operand& rows) {
                               .padding = {}},
                              store));
   if (groups * group == channels) return largest;
-  // What is behind the last group, with as many of the elements before: the largest may be compared twice.
-  Operand behind = rows, both = largest;
-  behind.view = sliced_axis(rows.view, 1, channels - group, group);
+  // What is after the last group, with as many of the elements before: the largest may be compared twice.
+  Operand after = rows, both = largest;
+  after.view = sliced_axis(rows.view, 1, channels - group, group);
   both.view = s.new_tensor("largest", {count, group}, rows.type);
-  emit_elementwise(s, both.view, {.mode = npu::ElementwiseMode::MAX, .a = largest, .b = behind, .operands = {}}, store);
+  emit_elementwise(s, both.view, {.mode = npu::ElementwiseMode::MAX, .a = largest, .b = after, .operands = {}}, store);
   return both;
 }
 

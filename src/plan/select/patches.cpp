@@ -84,7 +84,7 @@ std::vector<int16_t> patch_weights(const Convolution& c, const Folding& y, const
   return weights;
 }
 
-// The input with its padding and with whole groups behind it, where the groups reach further than the input.
+// The input with its padding and with whole groups after it, where the groups reach further than the input.
 View padded(Selection& s, const Convolution& c, const Folding& y, const Folding& x) {
   const auto reach = [](const Folding& f) { return (f.groups - 1) * f.step + f.phases; };
   const View& view = c.ifm.view;
@@ -142,13 +142,13 @@ void copy_patches(Selection& s, Convolution& c, const Folding& y, const Folding&
 
 namespace {
 
-// Whether pixels of so many channels stand side by side in memory. The stride of one channel says nothing.
+// Whether pixels of so many channels stand side by side in memory. The stride of an axis of one channel has no meaning.
 bool has_dense_pixels(const View& view, int64_t channels) {
   return view.axes[kW].stride == channels && (channels == 1 || view.axes[kC].stride == 1);
 }
 
 // Rows of pixels side by side: `step` pixels are one with as many times the channels. Nothing where groups would reach
-// over the end of a row; `is_copy`: the tensor was written as a whole, so that what stands behind a row may be read.
+// over the end of a row; `is_copy`: the tensor was written as a whole, so that what stands after a row may be read.
 std::optional<Convolution> with_folded_columns(const PlanTensor& tensor, const Convolution& c, const Shape& out,
                                                bool is_copy) {
   const View& view = c.ifm.view;

@@ -94,9 +94,7 @@ namespace {
 
 void scale_by_count(Epilogue& epilogue, const Kernel& kernel) {
   if (kernel.taps() == 1) return;
-  const ScaleFactor factor = reciprocal_scale(static_cast<uint32_t>(kernel.taps()));
-  epilogue.multipliers = {static_cast<uint32_t>(factor.multiplier)};
-  epilogue.shifts = {static_cast<uint8_t>(factor.shift)};
+  epilogue.factors = {reciprocal_scale(static_cast<uint32_t>(kernel.taps()))};
 }
 
 // Consecutive outputs along an axis whose windows have the same number of elements inside the input.

@@ -98,14 +98,9 @@ void reduce_by_pairs(Selection& s, const View& dst, Operand x, size_t axis, npu:
   emit_copy(s, dst, x.view, x.type);
 }
 
-// Bare shifts where they give the same: the scales of 16-bit products hold fewer bits than 2^30 takes.
+// The same factors with multipliers as small as possible: the scales of 16-bit products have 15 bits, too few for 2^30.
 Epilogue with_short_scales(Epilogue epilogue) {
-  for (size_t o = 0; o < epilogue.multipliers.size(); ++o) {
-    const Scaling scale =
-        simplified({.multiplier = epilogue.multipliers[o], .shift = epilogue.shifts[o], .rounding = epilogue.rounding});
-    epilogue.multipliers[o] = scale.multiplier;
-    epilogue.shifts[o] = static_cast<uint8_t>(scale.shift);
-  }
+  for (ScaleFactor& factor : epilogue.factors) factor = simplified({factor, epilogue.rounding});
   return epilogue;
 }
 

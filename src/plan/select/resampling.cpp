@@ -6,13 +6,13 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
-// RESIZE for NPUs with an operation for it, with the RESCALE behind it where that is a shift.
+// RESIZE for NPUs with an operation for it, with the RESCALE after it where that is a shift.
 namespace carina::plan {
 namespace {
 
 constexpr int64_t kMaxScale = 2048;
 constexpr int64_t kMaxStep = 16;  // whole input elements from one output to the next
-constexpr int kMaxShift = 47;     // behind the sums' own 16 bits
+constexpr int kMaxShift = 47;     // after the sums' own 16 bits
 constexpr int64_t kNearest = 1;
 
 Result<void> check(Selection& s, const ResizeAxis& axis) {
@@ -46,8 +46,8 @@ Result<void> select_resample(Selection& s) {
   Epilogue epilogue = store_only(s.output(), x.type);
   if (!nearest)
     epilogue = s.follow(s.output(), x.type.bits == 8 ? kSigned32 : kSigned64, {.scale = EpilogueRules::Scale::kShift});
-  if (epilogue.scaled && (epilogue.shifts[0] > kMaxShift || epilogue.rounding != Rounding::kNatural))
-    return s.reject("the RESCALE behind this RESIZE shifts too far, or rounds twice");
+  if (epilogue.scaled && (epilogue.factors[0].shift > kMaxShift || epilogue.rounding != Rounding::kSingle))
+    return s.reject("the RESCALE after this RESIZE shifts too far, or rounds twice");
   const View out = s.open(epilogue.value, s.shape(s.output()));
   const View written = has_contiguous_channels(out) ? out : s.new_tensor("dense", out.shape(), epilogue.type);
   for (int64_t n = 0; n < out.axes[0].size && !s.is_full(); ++n) {

@@ -7,8 +7,7 @@ namespace carina::plan {
 Epilogue epilogue_of(const Rescale& r, ir::ValueId value) {
   Epilogue epilogue = store_only(value, r.out);
   epilogue.zero_point = r.output_zp;
-  epilogue.multipliers = r.multipliers;
-  epilogue.shifts = r.shifts;
+  epilogue.factors = r.factors;
   epilogue.rounding = r.rounding;
   epilogue.per_channel = r.per_channel;
   epilogue.scaled = true;

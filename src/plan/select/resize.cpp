@@ -115,14 +115,16 @@ AxisTaps taps_of(const Run& run, const AxisScale& a) {
   return {.taps = 2, .weights = {a.n - run.source.fraction, run.source.fraction}};
 }
 
-// What every channel's taps count, and the epilogue that goes with it.
+// The weights of a window's taps, which are the same for all channels, and the epilogue for them.
 struct Scaled {
   std::vector<int64_t> weights;
   Epilogue epilogue;
 };
 constexpr int64_t kMaxWeight = 255;  // nine bits with the sign
 
-// The products of both axes' weights; where they are too large and even, halves, which are shifted less afterwards.
+// The products of both axes' weights. While one exceeds kMaxWeight and all are even, all are halved, and the result is
+// shifted by one bit less.
+//   Example: {512, 256} with a shift of 10 is {128, 64} with a shift of 8.
 Scaled products_of(const AxisTaps& y, const AxisTaps& x, const Epilogue& epilogue) {
   Scaled scaled{.weights = {}, .epilogue = epilogue};
   for (int64_t i = 0; i < y.taps; ++i) {
@@ -131,9 +133,9 @@ Scaled products_of(const AxisTaps& y, const AxisTaps& x, const Epilogue& epilogu
   }
   const auto even = [](int64_t w) { return w % 2 == 0; };
   while (std::ranges::max(scaled.weights) > kMaxWeight && std::ranges::all_of(scaled.weights, even) &&
-         std::ranges::min(scaled.epilogue.shifts) > 0) {
+         std::ranges::min(scaled.epilogue.factors, {}, &ScaleFactor::shift).shift > 0) {
     for (int64_t& w : scaled.weights) w /= 2;
-    for (uint8_t& shift : scaled.epilogue.shifts) --shift;
+    for (ScaleFactor& factor : scaled.epilogue.factors) --factor.shift;
   }
   return scaled;
 }

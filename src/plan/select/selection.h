@@ -35,13 +35,10 @@ struct Rescale {
   ElementType out = {};
   int64_t input_zp = 0;
   int64_t output_zp = 0;
-  std::vector<uint32_t> multipliers = {};  // one, or one per channel
-  std::vector<uint8_t> shifts = {};
-  Rounding rounding = Rounding::kNatural;
+  std::vector<ScaleFactor> factors = {};  // one, or one per channel
+  Rounding rounding = Rounding::kSingle;
   bool per_channel = false;
-  [[nodiscard]] Scaling scaling(size_t channel = 0) const {
-    return {.multiplier = multipliers[channel], .shift = shifts[channel], .rounding = rounding};
-  }
+  [[nodiscard]] Scaling scaling() const { return {factors[0], rounding}; }
 };
 
 // What an operation does with its sums before it stores them. It is collected from the nodes that follow the operation.
@@ -49,15 +46,12 @@ struct Epilogue {
   ir::ValueId value = {};  // the graph value that is stored
   ElementType type = {};   // as stored
   int64_t zero_point = 0;
-  std::vector<uint32_t> multipliers = {1};  // one, or one per channel
-  std::vector<uint8_t> shifts = {0};
-  Rounding rounding = Rounding::kNatural;
+  std::vector<ScaleFactor> factors = {ScaleFactor()};  // one, or one per channel
+  Rounding rounding = Rounding::kSingle;
   bool per_channel = false;
   bool scaled = false;
   Activation activation = {};
-  [[nodiscard]] Scaling scaling() const {
-    return {.multiplier = multipliers[0], .shift = shifts[0], .rounding = rounding};
-  }
+  [[nodiscard]] Scaling scaling() const { return {factors[0], rounding}; }
 };
 
 // Which of the following nodes an operation can absorb.

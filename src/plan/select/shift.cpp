@@ -60,7 +60,7 @@ Operand constant_32(Selection& s, size_t rank, int64_t value) {
 // 32 bits.
 void shift_by_constant(Selection& s, const Operand& x, int64_t amount, int64_t less) {
   Epilogue shifted = store_only(s.output(), x.type);
-  shifted.shifts = {static_cast<uint8_t>(amount)};
+  shifted.factors = {{.multiplier = 1, .shift = static_cast<int>(amount)}};
   Elementwise difference{.mode = npu::ElementwiseMode::SUB, .a = x, .b = {.view = {}, .type = x.type}, .operands = {}};
   if (x.type.bits == 32)
     difference.b = constant_32(s, x.view.rank(), less);
@@ -76,7 +76,7 @@ Operand halves_of(Selection& s, const Operand& amounts) {
   const Operand powers =
       emit_temporary(s, "powers", {.mode = npu::ElementwiseMode::SHL, .a = one, .b = amounts, .operands = {}}, store);
   Epilogue halved = store;
-  halved.shifts = {1};
+  halved.factors = {{.multiplier = 1, .shift = 1}};
   return emit_temporary(s, "halves", {.mode = npu::ElementwiseMode::SUB, .a = powers, .b = one, .operands = {}},
                         halved);
 }

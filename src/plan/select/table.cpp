@@ -28,7 +28,7 @@ TensorId interpolation_table(Selection& s, const std::function<int16_t(size_t)>&
   return table_constant(s, std::as_bytes(std::span(words)));
 }
 
-// The low 16 bits of the step behind entry i. A step with more bits has no result in TOSA (note_steep_tables()).
+// The low 16 bits of the step after entry i. A step with more bits has no result in TOSA (note_steep_tables()).
 int16_t slope_at(const std::vector<int64_t>& values, size_t i) {
   return static_cast<int16_t>(values[i + 1] - values[i]);
 }
@@ -48,7 +48,7 @@ std::optional<LookupTable> table_of_16(Selection& s, const ir::Node& node, const
   const ir::NodeId next = s.sole_user(node.outputs[0]);
   if (!next.valid() || s.graph().nodes[next.index()].op != ir::Op(TosaOp::RESCALE)) return std::nullopt;
   const auto r = s.rescale_of(s.graph().nodes[next.index()]);
-  const Scaling expected{.multiplier = 1, .shift = kFractionBits, .rounding = Rounding::kNatural};
+  const Scaling expected{{.multiplier = 1, .shift = kFractionBits}, Rounding::kSingle};
   if (!r || r->per_channel || r->input_zp != 0 || r->output_zp != 0 || r->out != kSigned16 ||
       simplified(r->scaling()) != expected)
     return std::nullopt;

@@ -82,10 +82,7 @@ Result<WeightsId> add_weights(Selection& s, Weights weights, const Epilogue& epi
   const auto channels = static_cast<size_t>(weights.out_channels);
   if (!weights.values.empty()) CARINA_CHECKED(check_sums(s, weights));
   if (weights.biases.empty()) weights.biases.assign(channels, 0);
-  for (size_t o = 0; o < channels; ++o) {
-    weights.multipliers.push_back(epilogue.multipliers[epilogue.per_channel ? o : 0]);
-    weights.shifts.push_back(epilogue.shifts[epilogue.per_channel ? o : 0]);
-  }
+  for (size_t o = 0; o < channels; ++o) weights.factors.push_back(epilogue.factors[epilogue.per_channel ? o : 0]);
   if (weights.name.empty()) weights.name = s.node().name;
   s.network().material.weights.push_back(std::move(weights));
   return WeightsId(s.network().material.weights.size() - 1);

@@ -107,7 +107,7 @@ std::vector<Part> parts_of(const Selection& s, const Matrices& m) {
   }
 }
 
-// The streams of one part stand behind each other in a tensor.
+// The streams of one part stand after each other in a tensor.
 struct Streams {
   View whole = {};  // [core, byte]
   [[nodiscard]] View of(size_t core) const { return at(whole, static_cast<int64_t>(core)); }

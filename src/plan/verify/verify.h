@@ -22,8 +22,8 @@ namespace carina::plan {
 //   have rolling rows, and it has its own storage.
 // 10 Tensors of one storage live one after the other, or the later one replaces the earlier one in place: while both
 //   are live, only elementwise steps touch them, and each writes an element where it has read the same element.
-// 11 A step writes every address at most once: the elements of its OFM do not overlap. Only windows of families that
-//   transpose results have an OFM whose channels are not contiguous; its rows or columns then are.
+// 11 A step writes every address at most once: the elements of its OFM do not overlap. The channels of an OFM are
+//   contiguous. Families that transpose results may have windows whose rows or columns are contiguous instead.
 // Returns every rule that is broken; an empty list for a legal schedule.
 Diagnostics verify(const Schedule& schedule, const Family& family, const Target& target);
 

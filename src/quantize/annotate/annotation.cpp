@@ -18,7 +18,7 @@ AtenFamily family_of(const Node& node) {
   return traits_of(node.op.aten()).family;
 }
 
-// The weight's role in the user's graph, where convolutions have more forms than in a prepared graph.
+// The weight's role in the user's graph, where convolutions have more forms than in a normalized graph.
 std::optional<WeightRole> role_in_model(const Node& node) {
   if (const auto role = weight_role_of(node)) return role;
   if (family_of(node) != AtenFamily::kConvolution) return std::nullopt;

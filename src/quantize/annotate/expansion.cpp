@@ -7,7 +7,7 @@
 
 #include "facts/aten_traits.h"
 #include "ir/subgraph.h"
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 #include "quantize/sharing.h"
 
 namespace carina::quantize {
@@ -60,7 +60,7 @@ std::optional<ir::Graph> parts_of(const ir::Graph& graph, NodeId node) {
   std::vector<ValueId> results;
   std::ranges::copy_if(graph[node].outputs, std::back_inserter(results), [](ValueId id) { return id.valid(); });
   ir::Graph parts = ir::subgraph_of(graph, std::span(&node, 1), results).graph;
-  if (!normalize::prepare(parts, Log{})) return std::nullopt;
+  if (!normalize::normalize(parts, Log{})) return std::nullopt;
   if (!has_values_of_its_own(parts) && !has_parameters(graph[node])) return std::nullopt;
   return parts;
 }

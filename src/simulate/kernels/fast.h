@@ -27,7 +27,7 @@ class FastOperation {
   // May be called for several patches at the same time.
   virtual void execute(const Patch& patch) const = 0;
   // The patch size at which buffers stay in the cache.
-  [[nodiscard]] virtual PatchSize together() const = 0;
+  [[nodiscard]] virtual PatchSize patch_size() const = 0;
 };
 
 std::unique_ptr<FastOperation> make_fast_windowed(const Work& work);

@@ -39,7 +39,7 @@ class FastElementwise8 final : public FastOperation {
     }
     output_.write(work_, acc, patch);
   }
-  [[nodiscard]] PatchSize together() const override {
+  [[nodiscard]] PatchSize patch_size() const override {
     constexpr int64_t kAccElems = 64 * 1024;
     return patch_of(work_.op->ofm_extent, kAccElems / std::max<int64_t>(1, static_cast<int64_t>(output_.channels())));
   }

@@ -97,7 +97,7 @@ std::optional<FastOutput> FastOutput::make(const Work& work, int64_t largest_acc
   if (op.acc_output != AccOutput::kWrite || op.acc_input != AccInput::kReset || largest_acc > kMax32)
     return std::nullopt;
   FastOutput fast(work);
-  if (fast.prepare_vectors(work, largest_acc)) fast.way_ = Way::kVectors;
+  if (fast.prepare_vectors(work, largest_acc)) fast.method_ = Method::kVectors;
   return fast;
 }
 
@@ -262,7 +262,7 @@ std::span<std::byte> FastOutput::scale_one_by_one(const OutputStage& stage, cons
 void FastOutput::write(const Work& work, const int32_t* acc, const Patch& patch) const {
   const size_t values = patch.positions() * channels();
   const std::span<std::byte> scaled =
-      way_ == Way::kVectors ? scale_vectors(acc, values) : scale_one_by_one(*work.output, acc, values);
+      method_ == Method::kVectors ? scale_vectors(acc, values) : scale_one_by_one(*work.output, acc, values);
   const auto pixel_bytes = static_cast<int64_t>(channels()) * stored_bytes_;
   const std::byte* row = scaled.data();
   for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y, row += patch.columns.count() * pixel_bytes)

@@ -35,8 +35,8 @@ class FastOutput {
   [[nodiscard]] std::span<std::byte> scale_one_by_one(const OutputStage& stage, const int32_t* acc,
                                                       size_t values) const;
 
-  enum class Way : uint8_t { kVectors, kOneByOne };
-  Way way_ = Way::kOneByOne;
+  enum class Method : uint8_t { kVectors, kOneByOne };
+  Method method_ = Method::kOneByOne;
   LineVector<int32_t> bias_;
   LineVector<int32_t> multiplier_;
   LineVector<int64_t> round_positive_;

@@ -180,7 +180,7 @@ class FastElementwise final : public FastOperation {
       output_.write(work_, y, patch.columns, a);
     }
   }
-  [[nodiscard]] PatchSize together() const override { return patch_in_cache(work_); }
+  [[nodiscard]] PatchSize patch_size() const override { return patch_in_cache(work_); }
 
  private:
   void combine(std::span<const int64_t> a, std::span<const int64_t> b, RowSpan out) const {
@@ -307,7 +307,7 @@ class FastResize final : public FastOperation {
     }
   }
   // Whole rows: each patch would sum the input's rows anew.
-  [[nodiscard]] PatchSize together() const override {
+  [[nodiscard]] PatchSize patch_size() const override {
     return {.rows = patch_in_cache(work_).rows, .columns = work_.op->ofm_extent.width};
   }
 

@@ -97,7 +97,7 @@ class FastByteConvolution final : public FastOperation {
                     .acc = acc});
     output_.write(work_, acc, patch);
   }
-  [[nodiscard]] PatchSize together() const override {
+  [[nodiscard]] PatchSize patch_size() const override {
     return patch_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kQuad)), output_.channels());
   }
 
@@ -124,7 +124,7 @@ class FastByteDepthwise final : public FastOperation {
                      .acc = acc});
     output_.write(work_, acc, patch);
   }
-  [[nodiscard]] PatchSize together() const override {
+  [[nodiscard]] PatchSize patch_size() const override {
     return patch_for_cache(work_, output_.channels(), output_.channels());
   }
 
@@ -153,7 +153,7 @@ class FastConvolution final : public FastOperation {
               .acc = acc});
     output_.write(work_, acc, patch);
   }
-  [[nodiscard]] PatchSize together() const override {
+  [[nodiscard]] PatchSize patch_size() const override {
     return patch_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kPair)), output_.channels());
   }
 
@@ -177,7 +177,7 @@ class FastDepthwise final : public FastOperation {
                .acc = acc});
     output_.write(work_, acc, patch);
   }
-  [[nodiscard]] PatchSize together() const override {
+  [[nodiscard]] PatchSize patch_size() const override {
     return patch_for_cache(work_, output_.channels(), output_.channels());
   }
 
@@ -210,7 +210,7 @@ class FastWideConvolution final : public FastOperation {
     }
     write(sum, patch);
   }
-  [[nodiscard]] PatchSize together() const override {
+  [[nodiscard]] PatchSize patch_size() const override {
     return patch_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kPair)), 2 * channels_);
   }
 
@@ -269,7 +269,7 @@ class FastPool final : public FastOperation {
     if (work_.output->mode() == OutputStage::Mode::kDivide) divide(acc, patch);
     output_.write(work_, acc, patch);
   }
-  [[nodiscard]] PatchSize together() const override {
+  [[nodiscard]] PatchSize patch_size() const override {
     return patch_for_cache(work_, output_.channels(), output_.channels());
   }
 

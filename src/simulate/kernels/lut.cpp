@@ -38,7 +38,7 @@ const std::array<uint16_t, 256>& sigmoid_table() {
   return table;
 }
 
-// The table at |value|, or `saturated` behind its end, with `fraction_bits` below the index, in units of
+// The table at |value|, or `saturated` after its end, with `fraction_bits` below the index, in units of
 // 2^-fraction_bits of an entry.
 int64_t interpolate(int64_t magnitude, int fraction_bits, int64_t saturated) {
   const int64_t index = magnitude >> fraction_bits;

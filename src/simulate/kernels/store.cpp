@@ -50,7 +50,7 @@ Position transposed(Transpose transpose, Position p) {
   return p;
 }
 
-// How far from element (0,0,0) of the stored tensor index `i` leads along the axis that `unit` names.
+// The offset in bytes of index `i` along one axis of the stored tensor. `unit` is 1 on this axis and 0 on the others.
 int64_t offset_along(const CheckedMap& map, const Position& unit, int64_t i) {
   if (unit.y != 0) return i * map.row_stride();
   if (unit.x != 0) return i * map.pixel_stride();

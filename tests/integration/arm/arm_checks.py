@@ -130,7 +130,7 @@ OPERATORS |= {
     "expand": _among(lambda x: x[:, :, :1].expand(-1, -1, 8, -1) * 0.5, "expand_copy", word="expand"),
     "layer_norm": _among(lambda x: torch.nn.functional.layer_norm(x, x.shape[2:]), "native_layer_norm", word="layer_norm"),
 }  # fmt: skip
-# Quantizers treat a convolution and such an operator behind it as one.
+# Quantizers treat a convolution and such an operator after it as one.
 ACTIVATIONS = ("relu", "clamp", "hardtanh")
 
 

@@ -244,7 +244,7 @@ def check_values(result, eager, target, rounding=0.0):
 
 
 def check_mixed_values(result, eager, target, rounding=0.0):
-    """As check_values(), but one element in ten, or one, may be anything: behind a comparison, a rounding to integers or a maximum's index
+    """As check_values(), but one element in ten, or one, may be anything: after a comparison, a rounding to integers or a maximum's index
     that the rounding errors before it decide. At least one network in two has such an operator."""
     assert result.dtype == eager.dtype, (result.dtype, eager.dtype)
     result, eager = (np.atleast_1d(array.astype(np.float64)) for array in (result, eager))

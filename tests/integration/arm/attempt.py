@@ -8,7 +8,7 @@ import numpy as np
 import vgf_case
 from comparison import Comparison, Graph
 from numbers_rule import Parameters, decoded, observed
-from program import Crash, Refused
+from program import Crash, Rejected
 
 TARGETS = {"U55": "ethos-u55-128", "U65": "ethos-u65-256", "U85": "ethos-u85-128", "VGF": "vgf"}
 NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
@@ -103,7 +103,7 @@ class Attempt:
             try:
                 self.program("compile", graph.model, *self.quantizing(graph), *more, "-o", pte)
                 more_entering, more_leaving = self.boundary_parameters(pte)
-            except (Refused, Crash):
+            except (Rejected, Crash):
                 continue
             if len(more_entering) == len(entering):
                 entering = [a or b for a, b in zip(entering, more_entering)]

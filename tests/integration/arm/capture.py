@@ -13,9 +13,9 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass
-from pathlib import Path
 
 import cache
+from backend_tests import run_pytest, tests_folder
 
 CASE_SECONDS = 240
 FILE_SECONDS = 2400
@@ -28,12 +28,6 @@ class Alarm(Exception):
 
 def on_alarm(*_):
     raise Alarm(f"time-out after {CASE_SECONDS} s")
-
-
-def test_root():
-    import executorch
-
-    return Path(list(executorch.__path__)[0]) / "backends" / "arm" / "test"
 
 
 def peer_mark(item):
@@ -159,7 +153,6 @@ class Recorder:
 
 def drive(recorder, path, root, log):
     """Runs pytest on one file with every pipeline's run() replaced."""
-    import pytest
     from executorch.backends.arm.test.tester import test_pipeline
 
     def run(pipeline):
@@ -169,25 +162,14 @@ def drive(recorder, path, root, log):
         if isinstance(class_, type) and issubclass(class_, test_pipeline.BasePipeline) and "run" in vars(class_):
             class_.run = run
     signal.signal(signal.SIGALRM, on_alarm)
-    off = ("cacheprovider", "skipping", "unraisableexception", "threadexception")
-    empty = log.with_suffix(".ini")
-    empty.write_text("[pytest]\n")
-    options = [f"-pno:{name}" for name in off] + [
-        "--assert=plain",
-        "-q",
-        "-s",
-        "-W",
-        "ignore",
-        "--import-mode=importlib",
-    ]
-    pytest.main([*options, "-c", str(empty), "--rootdir", str(root), str(path)], plugins=[recorder])
+    run_pytest(root, [path], log.with_suffix(".ini"), recorder, "-pno:skipping", "--assert=plain", "-s")
 
 
 def child(order, log):
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
-    root = test_root()
+    root = tests_folder()
     recorder = Recorder(order, root)
     try:
         drive(recorder, root / order.test_file, root, log)

@@ -73,8 +73,8 @@ def no_downloads():
     timm_without_weights()
     hub_without_weights()
 
-    def refuse(*_, **__):
+    def reject(*_, **__):
         raise RuntimeError("downloads are off while cases are captured")
 
-    torch.hub.load_state_dict_from_url = refuse
-    torch.hub.download_url_to_file = refuse
+    torch.hub.load_state_dict_from_url = reject
+    torch.hub.download_url_to_file = reject

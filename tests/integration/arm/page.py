@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import report
+from backend_tests import without_folders
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 import format_markdown  # noqa: E402
@@ -36,7 +37,7 @@ KINDS = [
         "compiled for `--target vgf` and run, with the delegates in the interpreter; INT with Carina's quantizer in the test's widths, compared as INT; floats in the FP test's tolerance if the test itself compares none",
     ),
 ]
-EXPECTED_REFUSAL = "NS-"
+EXPECTED_REJECTION = "NS-"
 CLASSES = [
     ("pass", "correct, with the delegates of the test"),
     (
@@ -44,7 +45,7 @@ CLASSES = [
         "misses the suite's rule for floats, as the backend's own quantized model does, and is at most 1 dB below it",
     ),
     ("partial", "the numbers are correct, but not everything is on the NPU, or not everything is integer"),
-    ("refused", "exit code 1 with a reason"),
+    ("rejected", "exit code 1 with a reason"),
     ("wrong, crash", "wrong numbers, or a crash"),
     (
         "na",
@@ -98,17 +99,16 @@ CASES = [  # (case and kind, its cause)
 
 
 def failed(outcomes):
-    return [o for o in outcomes if o["class"] in ("partial", "refused", "wrong", "crash") and not expected(o)]
+    return [o for o in outcomes if o["class"] in ("partial", "rejected", "wrong", "crash") and not expected(o)]
 
 
 def expected(outcome):
-    return outcome["kind"].startswith(EXPECTED_REFUSAL) and outcome["class"] == "refused"
+    return outcome["kind"].startswith(EXPECTED_REJECTION) and outcome["class"] == "rejected"
 
 
 def plain(reason):
     """The reason without line breaks and without this machine's folders."""
-    text = re.sub(r"\s+", " ", reason).strip().replace("|", "\\|")
-    return re.sub(r"(?<![\w./])/(?:[\w.+-]+/)+", "", text)[:220]
+    return without_folders(re.sub(r"\s+", " ", reason).strip().replace("|", "\\|"))[:220]
 
 
 def test_of(outcome):

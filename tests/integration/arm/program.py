@@ -6,7 +6,7 @@ import subprocess
 SECONDS = 300
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """Exit code 1: the model is not supported, with reasons."""
 
     def __init__(self, stage, text):
@@ -29,7 +29,7 @@ class Program:
         self.path, self.device, self.environment = str(path), device, environment
 
     def __call__(self, command, *arguments):
-        """Returns its stdout. Raises Refused or Crash."""
+        """Returns its stdout. Raises Rejected or Crash."""
         try:
             words = [self.path, command, *map(str, arguments)]
             done = subprocess.run(
@@ -40,16 +40,16 @@ class Program:
         if done.returncode == 0:
             return done.stdout
         if done.returncode == 1 or (done.returncode == 2 and "not support" in done.stderr):
-            raise Refused(command, done.stderr.strip() or done.stdout)
+            raise Rejected(command, done.stderr.strip() or done.stdout)
         raise Crash(command, f"exit code {done.returncode}: {done.stderr.strip()[-600:]}")
 
     def own(self, command, *arguments):
         """Runs on a file that Carina wrote. Rejecting such a file counts as a crash."""
         try:
             return self(command, *arguments)
-        except Refused as error:
+        except Rejected as error:
             raise Crash(
-                command, "refuses its own file: " + "; ".join(what for _, what in reasons(error.text))
+                command, "rejects its own file: " + "; ".join(what for _, what in reasons(error.text))
             ) from None
 
 

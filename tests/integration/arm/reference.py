@@ -4,7 +4,7 @@ Classes
   pass      correct, and delegated as the test requires
   as_peer   fails the suite's float rule, but so does the peer's own quantized model, and Carina's is at most 1 dB worse
   partial   the numbers are correct, but a part is not on the NPU or not integer
-  refused   exit code 1 with a reason
+  rejected  exit code 1 with a reason
   wrong     the numbers are wrong
   crash     a signal, an internal error or a time-out, or Carina rejects its own file
   na        PyTorch cannot run or export the test, or the peer's quantizer cannot quantize it
@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from attempt import Attempt
-from program import Crash, Refused, reasons
+from program import Crash, Rejected, reasons
 
 
 def kinds_of(case):
@@ -71,11 +71,11 @@ def outcome(program, case, kind):
     attempt = Attempt(program, case, kind, folder)
     try:
         found["class"], found["reason"] = attempt.check()
-    except Refused as error:
+    except Rejected as error:
         why = reasons(error.text)
         found.update(
             {
-                "class": "refused",
+                "class": "rejected",
                 "stage": error.stage,
                 "reason": why[0][1],
                 "reasons": [list(r) for r in dict.fromkeys(why)][:12],

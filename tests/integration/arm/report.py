@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 
 import reference
 
-CLASSES = ("pass", "as_peer", "partial", "refused", "wrong", "crash", "na", "counted")
+CLASSES = ("pass", "as_peer", "partial", "rejected", "wrong", "crash", "na", "counted")
 GOOD = ("pass", "as_peer")
 LISTS = ("ops", "modules", "models")
 
@@ -56,11 +56,11 @@ def in_list(outcomes, name):
     return [o for o in outcomes if o["id"].startswith(name + "/")]
 
 
-def refused_by_operator(outcomes, kind):
+def rejected_by_operator(outcomes, kind):
     """[(operator, cases, cases without another unsupported operator, its most common reason)], most cases first."""
     cases, alone, texts = Counter(), Counter(), defaultdict(Counter)
     for o in outcomes:
-        if o["kind"] != kind or o["class"] != "refused":
+        if o["kind"] != kind or o["class"] != "rejected":
             continue
         names = {name for name, _ in o["reasons"]}
         cases.update(names)
@@ -81,8 +81,8 @@ def text(outcomes):
         if some := in_list(outcomes, name):
             parts.append(f"## {name}\n\n{by_kind(some)}")
     for kind in sorted({o["kind"] for o in outcomes}, key=order):
-        if rows := refused_by_operator(outcomes, kind):
-            parts.append(f"## refused, {kind}\n\n" + table(["operator", "cases", "alone", "most common reason"], rows))
+        if rows := rejected_by_operator(outcomes, kind):
+            parts.append(f"## rejected, {kind}\n\n" + table(["operator", "cases", "alone", "most common reason"], rows))
     lines = [line(o) for o in outcomes if o["class"] in ("wrong", "crash")]
     return "\n\n".join([*parts, *partials(outcomes), "\n".join(lines)])
 

@@ -28,6 +28,7 @@ import reference
 import page
 import report
 import sample
+from backend_tests import tests_folder
 from program import Program
 
 DEFAULT_KINDS = [k for k in reference.RUN if not k.startswith(("VGF", "PT2E-"))]
@@ -39,7 +40,7 @@ def matches(path, patterns):
 
 def test_files(directories, patterns):
     """Test files with names like ops/test_add.py."""
-    root = capture.test_root()
+    root = tests_folder()
     found = [p for d in directories for p in sorted((root / d).rglob("test_*.py"))]
     return [str(p.relative_to(root)) for p in found if matches(p, patterns)]
 

@@ -23,6 +23,7 @@ import sys
 from pathlib import Path
 
 import suite_reasons
+from backend_tests import run_pytest, tests_folder, without_folders
 from row_json import rows_text
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
@@ -39,13 +40,6 @@ PARTS = ("misc", "quantizer", "ops", "modules")
 SAMPLE = 200
 NO_RUNNER = "Did not find build arm_executor_runner"  # ends a test whose network was compiled and would now run on a device or an FVP
 BATCH = 25  # files in one process
-
-
-def tests_folder():
-    """The Arm backend's tests in ExecuTorch's wheel."""
-    import executorch
-
-    return Path(next(iter(executorch.__path__))) / "backends" / "arm" / "test"
 
 
 def folder_of(checkout):
@@ -107,35 +101,13 @@ def last_line(report):
     """The last line of an error, without this machine's folders."""
     lines = [line for line in str(report).strip().splitlines() if line.strip()]
     errors = [line[2:].strip() for line in lines if line.startswith("E ")]
-    line = (errors or lines or [""])[0].strip()
-    return re.sub(r"(?<![\w./])/(?:[\w.+-]+/)+", "", line)[:200]
+    return without_folders((errors or lines or [""])[0].strip())[:200]
 
 
 def child(root, tests, output, cases):
-    import pytest
-
     recorder = Recorder(Path(root), output, cases)
-    empty = Path(output).with_suffix(".ini")
-    empty.write_text("[pytest]\n")
-    off = [f"-pno:{name}" for name in ("cacheprovider", "unraisableexception", "threadexception")]
-    pytest.main(
-        [
-            *off,
-            "-q",
-            "--continue-on-collection-errors",
-            "-W",
-            "ignore",
-            "--import-mode=importlib",
-            "-c",
-            str(empty),
-            "--rootdir",
-            str(root),
-            "--tb=short",
-            "--show-capture=no",
-            *[str(Path(root) / test) for test in tests],
-        ],
-        plugins=[recorder],
-    )
+    options = ("--continue-on-collection-errors", "--tb=short", "--show-capture=no")
+    run_pytest(root, [Path(root) / test for test in tests], Path(output).with_suffix(".ini"), recorder, *options)
     recorder.write()
 
 

@@ -317,5 +317,5 @@ else:
 """
 
 
-def test_scales_of_run_time_are_refused_with_the_reason(python, tmp_path):
+def test_scales_of_run_time_are_rejected_with_the_reason(python, tmp_path):
     python(DYNAMIC, folder=tmp_path)

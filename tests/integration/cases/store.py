@@ -82,7 +82,7 @@ def locked():
         yield
 
 
-def ensure(names=None, jobs=1, say=print):
+def ensure(names=None, jobs=1, report=print):
     """Makes the cases that are missing, or whose recipe has changed. Returns their names."""
     missing = [name for name in names or recipes() if not is_made(name)]
     if not missing:
@@ -92,7 +92,7 @@ def ensure(names=None, jobs=1, say=print):
         if not missing:
             return []
         start = time.monotonic()
-        say(
+        report(
             f"cases: making {', '.join(missing)} in {CASES} with the installed peers (about 3 minutes of CPU time for all {len(ORDER)}, once)"
         )
         # Forked after the imports, which take longer than most recipes.
@@ -104,6 +104,6 @@ def ensure(names=None, jobs=1, say=print):
         gc.disable()
         with multiprocessing.get_context("fork").Pool(min(jobs, len(missing)), maxtasksperchild=1) as pool:
             for name, seconds in pool.imap_unordered(make, missing, chunksize=1):
-                say(f"cases: {name}: {seconds:.0f} s")
-        say(f"cases: made in {time.monotonic() - start:.0f} s")
+                report(f"cases: {name}: {seconds:.0f} s")
+        report(f"cases: made in {time.monotonic() - start:.0f} s")
     return missing

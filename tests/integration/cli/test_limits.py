@@ -111,7 +111,7 @@ def test_a_fifo_is_no_input_and_is_not_waited_for(carina, tmp_path, args):
 def test_an_input_that_changes_while_it_is_read_is_no_crash(carina, tmp_path):
     """A training script overwrites the file again and again. The result is output or a message, never a signal."""
     model = tmp_path / "m.pt2"
-    data = MODEL.read_bytes() + bytes(8 * MB)  # data behind the archive, which take long to read and have no effect
+    data = MODEL.read_bytes() + bytes(8 * MB)  # data after the archive, which take long to read and have no effect
     stop = threading.Event()
 
     def save_again():

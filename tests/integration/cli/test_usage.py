@@ -174,8 +174,8 @@ def test_names_that_hands_of_the_arm_backend_know(run_carina, work, tmp_path):
 
 def test_what_a_program_is_made_for_stands_in_the_report(run_carina, work, tmp_path):
     args = ["compile", work / "digits.tosa", "--accelerator-config", "ethos-u55-128", "-o", tmp_path / "x.pte"]
-    usual = run_carina([*args, "--json"]).json
-    assert (usual["optimize"], usual["sram_budget_bytes"], usual["arena_cache_bytes"]) == ("speed", 0, 0)
+    default = run_carina([*args, "--json"]).json
+    assert (default["optimize"], default["sram_budget_bytes"], default["arena_cache_bytes"]) == ("speed", 0, 0)
     for flag, name in [
         (["-O2"], "speed"),
         (["-O3"], "search"),
@@ -189,7 +189,7 @@ def test_what_a_program_is_made_for_stands_in_the_report(run_carina, work, tmp_p
     assert "optimized" not in run_carina(args).stdout
     dynamic = run_carina([*args, "--dynamic-weights", "--json"])
     assert dynamic.json["dynamic_weights"] is True and "not confirmed on silicon" in dynamic.stderr
-    assert usual["dynamic_weights"] is False
+    assert default["dynamic_weights"] is False
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ GraphResult = TosaTestRunner.TosaGraphResult
 BROKEN_REQUIRE = "REQUIRE broken"
 
 
-def refusal(done):
+def failure_status(done):
     """The runner's status for a run without outputs."""
     message = (done.stderr or done.stdout).strip()[-2000:]
     if done.returncode != 1:
@@ -47,7 +47,7 @@ class TosaSUTRunner(TosaTestRunner):
                 line = [os.environ["CARINA_SUT"], *map(str, command)]
                 done = subprocess.run(line, capture_output=True, text=True, timeout=600)
                 if done.returncode != 0:
-                    return refusal(done)
+                    return failure_status(done)
             written = [Path(temporary) / f"output_{n}.npy" for n in range(len(self.testDesc["ofm_file"]))]
             for name, file, path in zip(self.testDesc["ofm_name"], self.testDesc["ofm_file"], written, strict=True):
                 self.keep(name, path, test / file)

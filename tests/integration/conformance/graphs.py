@@ -19,7 +19,7 @@ PLAN_TOOL = BUILD / "release" / "bin" / "plan_tool"
 VERSION = "of this repository"
 
 
-def say(line):
+def write_row(line):
     print(json.dumps(line), flush=True)
 
 
@@ -38,7 +38,7 @@ def verdict(number, folder):
     sample, choice = test_plan.sample_of(number)
     line = test_plan.line_of(folder, f"{sample.kind}_{number}", sample.tosa, sample.inputs, sample.config, choice)
     if line is None:
-        return {"graph": number, "status": "refused", "text": "by the reference model"}
+        return {"graph": number, "status": "rejected", "text": "by the reference model"}
     (folder / "list").write_text(f"{line}\n")
     done = subprocess.run(
         [PLAN_TOOL, "--batch", folder / "list", "verify=1"], capture_output=True, text=True, check=False
@@ -57,16 +57,16 @@ def main(words):
     if words == ["--version"]:
         print(f"carina-graphs {VERSION}")
     elif words == ["--identity"]:
-        say({"version": VERSION, "program_sha256": digest()})
+        write_row({"version": VERSION, "program_sha256": digest()})
     else:
         [job] = [word.removeprefix("--job=") for word in words]
         sys.path[:0] = [str(TESTS / folder) for folder in ("", "support", "plan")]
         os.environ.setdefault("CARINA_BIN", str(PLAN_TOOL.with_name("carina")))
         for first, last in json.loads(Path(job).read_text(encoding="utf-8"))["combinations"]:
             for number in range(first, last + 1):
-                say({"started": number})
+                write_row({"started": number})
                 with tempfile.TemporaryDirectory() as folder:
-                    say(verdict(number, Path(folder)))
+                    write_row(verdict(number, Path(folder)))
 
 
 if __name__ == "__main__":

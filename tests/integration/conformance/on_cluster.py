@@ -67,7 +67,7 @@ def main():
         progress.close()
     found = {
         status: [line for line in sink.verdicts.values() if line["status"] == status]
-        for status in ("same", "refused", "differs", "failed")
+        for status in ("same", "rejected", "differs", "failed")
     }
     print(", ".join(f"{len(lines)} {status}" for status, lines in found.items()))
     for line in [*found["differs"], *found["failed"]]:

@@ -61,13 +61,13 @@ def by_form(outcomes: list[Outcome]) -> list[str]:
     """A row for each kind of program: "int8, ethos-u55-128" of all models."""
     forms: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
-        maker, _, form = outcome.row.split("/", 2)
-        forms[maker, form].append(outcome)
+        producer, _, form = outcome.row.split("/", 2)
+        forms[producer, form].append(outcome)
     lines = ["", "| programs of | kind | programs | agree | largest difference of floats |", "|---|---|--:|--:|--:|"]
-    for (maker, form), some in forms.items():
+    for (producer, form), some in forms.items():
         agree = sum(not outcome.problem for outcome in some)
         lines.append(
-            f"| {maker} | {form} | {len(some)} | {agree} | {shown(max(outcome.largest for outcome in some))} |"
+            f"| {producer} | {form} | {len(some)} | {agree} | {shown(max(outcome.largest for outcome in some))} |"
         )
     return lines
 
@@ -76,8 +76,8 @@ def text(outcomes: list[Outcome]) -> str:
     wrong = sum(bool(outcome.problem) for outcome in outcomes)
     lines = [HEAD, f"**{len(outcomes)} programs: {len(outcomes) - wrong} agree, {wrong} do not.**"]
     lines += [*by_form(outcomes), "", generated_pages.DETAILS.rstrip("\n")]
-    for maker in ("Carina", "ExecuTorch"):
-        lines += table(f"Programs of {maker}", [outcome for outcome in outcomes if outcome.row.startswith(maker)])
+    for producer in ("Carina", "ExecuTorch"):
+        lines += table(f"Programs of {producer}", [outcome for outcome in outcomes if outcome.row.startswith(producer)])
     return "\n".join(lines) + "\n"
 
 

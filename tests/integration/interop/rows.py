@@ -33,7 +33,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Row:
-    maker: str  # "Carina" or "ExecuTorch"
+    producer: str  # "Carina" or "ExecuTorch"
     model: str
     form: str
     make: Callable[["Workshop"], Made]
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        return f"{self.maker}/{self.model}/{self.form}"
+        return f"{self.producer}/{self.model}/{self.form}"
 
 
 @dataclass(frozen=True)

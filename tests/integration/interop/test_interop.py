@@ -74,5 +74,5 @@ def test_the_page_counts_every_row_and_no_failure(cases_folder):
     assert sum(int(programs) for *_, programs, _ in listed) == len(expected)
     assert all(programs == agree for *_, programs, agree in listed)
     for name, row in expected.items():
-        assert any(maker == row.maker and form == row.form for maker, form, *_ in listed), name
+        assert any(producer == row.producer and form == row.form for producer, form, *_ in listed), name
     assert matrix_page.HEAD in text

@@ -1,7 +1,7 @@
 """A Builder whose inputs are read, and whose outputs are written, in other layouts: transposed, concatenated, stacked, reshaped, sliced,
 padded, reversed. Its RESCALEs also have multipliers of few bits.
 
-With it, each generator of operator_graphs and plan_graphs draws its operator before and behind every kind of view.
+With it, each generator of operator_graphs and plan_graphs draws its operator before and after every kind of view.
 """
 
 import numpy as np
@@ -21,9 +21,9 @@ class LayoutBuilder(Builder):
             perms = self.permutation(len(shape))
             stored = super().input([shape[perms.index(i)] for i in range(len(shape))], dtype, low, high)
             return self.transposed(stored, perms)
-        axis, before, behind = self.int(0, len(shape) - 1), self.int(0, 2), self.int(0, 2)
+        axis, before, after = self.int(0, len(shape) - 1), self.int(0, 2), self.int(0, 2)
         stored = super().input(
-            [size + (before + behind if i == axis else 0) for i, size in enumerate(shape)], dtype, low, high
+            [size + (before + after if i == axis else 0) for i, size in enumerate(shape)], dtype, low, high
         )
         start = [before if i == axis else 0 for i in range(len(shape))]
         return self.op(OP.SLICE, [stored, self.shape(start), self.shape(shape)], shape, dtype, "SliceAttribute")
@@ -37,7 +37,7 @@ class LayoutBuilder(Builder):
         return super().finish(*moved, *kept)
 
     def moved(self, y):
-        """Up to two operators that only move elements, behind `y`."""
+        """Up to two operators that only move elements, after `y`."""
         for _ in range(self.choice([0, 1, 1, 1, 2])):
             if y.dtype not in STORED or not 1 <= len(y.shape) <= MAX_RANK or np.prod(y.shape) > MAX_ELEMENTS:
                 break

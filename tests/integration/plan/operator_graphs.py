@@ -262,7 +262,7 @@ def conv3d(g, dtype, weights):
         g.zero_point(dtype),
         g.zero_point(weights, 0),
     ]
-    pad = [p for before, behind, _ in windows for p in (before, behind)]
+    pad = [p for before, after, _ in windows for p in (before, after)]
     y = g.op(
         OP.CONV3D,
         inputs,

@@ -246,7 +246,7 @@ def resize_and_divide(multiplier, shift):
     return g.finish(g.op(op.RESCALE, [y, *scale], y.shape, d.INT8, "RescaleAttribute", *flags))
 
 
-def test_vela_loses_the_second_rounding_behind_resize(run_stream, reference_model, tmp_path):
+def test_vela_loses_the_second_rounding_after_resize(run_stream, reference_model, tmp_path):
     """2^20 / 2^24 and 2^30 / 2^34 are both 1/16, but a RESCALE rounds twice only if its shift is above 31. Vela emits the same commands for
     both, so one of them must be wrong. The simulator gives the bits of the first."""
     once, twice = resize_and_divide(2**20, 24), resize_and_divide(2**30, 34)

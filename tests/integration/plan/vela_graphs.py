@@ -110,7 +110,7 @@ class Builder:
         return self.choice([ROUND.SINGLE_ROUND, ROUND.DOUBLE_ROUND])
 
     def multiplier_bits(self, most):
-        """The bits of a RESCALE's multiplier behind the first. Quantizers use as many as there are."""
+        """The bits of a RESCALE's multiplier after the first. Quantizers use as many as there are."""
         return most
 
     def rescale(self, x, dtype, gain=None, per_channel=None, rounding=None, output_zp=None, input_zp=None, value_bits=None,

@@ -303,6 +303,7 @@ MODULES = [
                 torch.atan2(x, y),
                 torch.hypot(x, y),
                 torch.logaddexp(x, y),
+                torch.logaddexp2(x, y),
                 torch.addcdiv(x, y, y.abs() + 1, value=0.3),
             )
         ),

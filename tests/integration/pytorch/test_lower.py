@@ -128,7 +128,7 @@ def test_lowered_int8_graph_is_close_to_eager_and_vela_compiles_it(module, lower
 
 # For Carina's graphs of the cases: outputs within one step of PyTorch's own int8 (the peer: 0).
 # PyTorch computes these in floats, whose last bits depend on the processor: a value between two steps may go to either,
-# and the layers behind it carry that on.
+# and the layers after it carry that on.
 STEPS = {"softmax": 0, "add_float": 0, "kws": 1, "ds_cnn": 1, "resnet8": 2, "resnet20": 1, "lstm": 0}
 
 

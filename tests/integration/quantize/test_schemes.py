@@ -120,7 +120,7 @@ def test_auto_with_more_cycles_is_never_worse(run_carina, case, tmp_path):
 
 
 class Coordinates(torch.nn.Module):
-    """A regression whose cycles are in the convolutions, and whose error is made behind them."""
+    """A regression whose cycles are in the convolutions, and whose error is made after them."""
 
     def __init__(self):
         super().__init__()

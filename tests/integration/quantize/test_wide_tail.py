@@ -1,4 +1,4 @@
-"""int8 gives 16 bits to what lies behind the last large layers. Random tails behind a convolution: the program has the integer graph's bits on
+"""int8 gives 16 bits to what lies after the last large layers. Random tails after a convolution: the program has the integer graph's bits on
 each family of NPUs, and so has the official reference model; results are nearer to the float model, for at most 1 % of the cycles."""
 
 import json
@@ -14,7 +14,7 @@ TARGETS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
 
 
 class Tail(nn.Module):
-    """Layers and arithmetic behind two convolutions: what a regression, a detector or a super-resolution network ends in."""
+    """Layers and arithmetic after two convolutions: what a regression, a detector or a super-resolution network ends in."""
 
     def __init__(self, seed):
         super().__init__()

@@ -2,7 +2,7 @@
 
     for item, outcome in each_apart(function, items, seconds=60): ...
 
-A child handles one item after the other until it dies; the next child goes on behind the item that killed it. A fork
+A child handles one item after the other until it dies; the next child goes on after the item that killed it. A fork
 inherits the imports, which take seconds, so a child costs 20 ms. An outcome is the JSON of the function's result, a
 dict, or a Died.
 """

@@ -6,8 +6,8 @@
 
 Carina's float program computes in another order than PyTorch. A network that amplifies rounding errors, or chooses by
 them, may give other results, and these runs show which elements and by how much. An element that no run moves must
-agree to 1e-5 of its tensor's largest value, or to 1e-6 where that is small: log(1) may be 6e-8. That finds wrong
-elements in every network, which one tolerance for all networks does not: the largest honest error is 100 %.
+agree to 1e-5 of its tensor's largest value, or to 1e-6 where that is small: log(1) may be 6e-8. One
+tolerance for all networks would not find wrong elements, because the largest error that rounding explains is 100 %.
 
 A difference is looked at again before it counts, because three runs underestimate what some networks amplify: sixteen
 runs with four times the error, and a tolerance for sums in another order. Of n equal terms, added one after the other,

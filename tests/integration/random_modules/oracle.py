@@ -22,10 +22,10 @@ import torch
 
 from random_modules import noise
 from random_modules.engines import Broken, Rejected
-from random_modules.ways import Way
+from random_modules.ways import Configuration
 
 CALIBRATION, TESTED = (0, 1, 2), (1, 7)  # samples: the second tested one may exceed the calibrated ranges
-VGF = Way("vgf", "int8", {"io": "int8"})
+VGF = Configuration("vgf", "int8", {"io": "int8"})
 NO_NUMBERS = (
     "expected numbers",
     "NaN or infinite",

@@ -18,7 +18,7 @@ SCHEMES = ("int8", "int16x8")
 
 
 @dataclass(frozen=True)
-class Way:
+class Configuration:
     target: str
     scheme: str
     options: dict = field(default_factory=dict)  # as keyword arguments of carina.compile
@@ -60,5 +60,7 @@ def ways_of(seed, number):
             family = list(FAMILIES)[(seed + i) % len(FAMILIES)]
             target = f"{family}-{choices.choice(FAMILIES[family])}"
         scheme = SCHEMES[(seed + i // len(FAMILIES) + i // len(NPUS)) % 2] if choices.random() < 0.95 else "int8x4"
-        ways.append(Way(target, scheme, options_of(choices, target[:9]) if i % 2 or choices.random() < 0.3 else {}))
+        ways.append(
+            Configuration(target, scheme, options_of(choices, target[:9]) if i % 2 or choices.random() < 0.3 else {})
+        )
     return ways

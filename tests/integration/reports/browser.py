@@ -170,7 +170,10 @@ addEventListener("load", () => setTimeout(() => document.body.append(document.qu
 
 
 def layout_faults(path, folder, width):
-    """Shows a page in this width, in a frame since windows have a minimum. -> what is wider than the page, and the texts of plots that overlap."""
+    """Shows a page in this width. Returns what is wider than the page, and the texts of plots that overlap.
+
+    The page is in a frame, because a browser's window has a minimum width.
+    """
     file = folder / f"measured_{path.name}"
     file.write_text(
         re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", path.read_text()).replace(

@@ -1,7 +1,7 @@
 """The sessions of the guide and the README: commands after "$ " and their output, with "..." for omitted lines. And its Python programs with the output
 that follows them.
 
-A block that shows only a part of an output stands behind a comment with the command, which the page does not show: `<!-- $ COMMAND -->`. Where
+A block that shows only a part of an output stands after a comment with the command, which the page does not show: `<!-- $ COMMAND -->`. Where
 no command prints the block, the comment is `<!-- not compared: REASON -->`. `<!-- files of FOLDER -->`: the files that the page's programs wrote.
 
 `python tests/integration/repository/guide_pages.py` runs them and updates the pages; test_docs.py only compares.
@@ -190,7 +190,7 @@ def renewed(session: Session, lines: list[str]) -> list[str]:
         return [
             *lines,
             *session.lines[len("\n".join(session.lines).rstrip().split("\n")) :],
-        ]  # and the blank lines behind them
+        ]  # and the blank lines after them
     last = len(session.lines) - cuts[-1] - 1
     return [*lines[: cuts[0]], *session.lines[cuts[0] : cuts[-1] + 1], *(lines[-last:] if last else [])]
 
@@ -231,12 +231,12 @@ class Program(NamedTuple):
 def programs(text: str) -> list[Program]:
     """The Python blocks of a page up to the last one with an output: the block that follows it at once, or after "prints"."""
     parts = re.split(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-    fences = list(zip(parts[1::3], parts[2::3], parts[3::3], strict=True))  # language, block, the text behind it
+    fences = list(zip(parts[1::3], parts[2::3], parts[3::3], strict=True))  # language, block, the text after it
     found = []
-    for place, (language, block, behind) in enumerate(fences):
+    for place, (language, block, rest) in enumerate(fences):
         if language != "python":
             continue
-        words = behind.split()
+        words = rest.split()
         shown = fences[place + 1] if place + 1 < len(fences) and (not words or words[-1] == "prints") else None
         found.append(Program(block, shown[1].splitlines() if shown and not shown[0] else None))
     return found[: max((place + 1 for place, program in enumerate(found) if program.lines is not None), default=0)]

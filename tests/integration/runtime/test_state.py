@@ -417,7 +417,7 @@ def test_wrong_parts_of_the_state_are_errors(spec, says, run_carina, tmp_path):
 
 
 def test_a_ring_does_not_move(quantized, run_carina, tmp_path):
-    """The NPU reads the ring once, for the layer behind it. It copies no row, and neither does the program."""
+    """The NPU reads the ring once, for the layer after it. It copies no row, and neither does the program."""
     program = quantized("Cat", "ethos-u55-128")
     np.save(tmp_path / "steps.npy", sequence().numpy())
     report = run_carina(["run", program, "--sequence", tmp_path / "steps.npy", "--timed", "--json"]).json

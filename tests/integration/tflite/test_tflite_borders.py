@@ -52,8 +52,8 @@ def test_uint8_stays_uint8(run_carina, tmp_path):
 def test_programs_have_integers_at_their_borders_on_request(run_carina, tmp_path):
     (tmp_path / "m.tflite").write_bytes(model_of(np.int8))
     compile = ["compile", tmp_path / "m.tflite", "--target=ethos-u55-128", "-o", tmp_path / "m.pte"]
-    refused = run_carina(compile, expect=1)
-    assert "m.tflite: input given" in refused.stderr and "--io int8" in refused.stderr
+    failed = run_carina(compile, expect=1)
+    assert "m.tflite: input given" in failed.stderr and "--io int8" in failed.stderr
     run_carina([*compile, "--io=int8"])
     steps = FLOATS / np.float32(0.05)
     x = np.clip(np.trunc(steps + np.copysign(np.float32(0.5), steps)) + 3, -128, 127).astype(np.int8)

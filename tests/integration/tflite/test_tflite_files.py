@@ -15,7 +15,7 @@ SHAPE = (1, 6, 8, 8)
 
 
 def chain():
-    """NPU, CPU (U55 and U65 cannot gather by computed indices), NPU. `r` is also read behind the CPU's operator."""
+    """NPU, CPU (U55 and U65 cannot gather by computed indices), NPU. `r` is also read after the CPU's operator."""
     m = Model()
     x = m.input("x", SHAPE, np.int8, 0.05, 3)
     index = m.input("index", (6,), np.int32)
@@ -141,7 +141,7 @@ def test_damaged_payload_is_an_error_without_crash(damage, run_carina, tmp_path)
     ("tensor", "address", "message"),
     [
         ("input", 1 << 20, "outside of scratch"),
-        ("between", (1 << 31) - 16, "behind the end of the arena"),
+        ("between", (1 << 31) - 16, "past the end of the arena"),
     ],
 )
 def test_plan_beyond_arena_is_rejected(tensor, address, message, run_carina, tmp_path):

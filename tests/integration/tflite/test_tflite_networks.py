@@ -32,7 +32,7 @@ def arrays(folder, what, k):
 
 
 def float_borders(folder):
-    """For each input and output the scale, the zero point and the type behind QUANTIZE or before DEQUANTIZE; None: integers."""
+    """For each input and output the scale, the zero point and the type after QUANTIZE or before DEQUANTIZE; None: integers."""
     model = schema.ModelT.InitFromPackedBuf((folder / "model.tflite").read_bytes())
     graph = model.subgraphs[0]
 

@@ -56,7 +56,7 @@ def svdf(seed):
     return m.bytes(), [random.integers(-128, 128, (1, inputs), np.int8) for _ in range(4)]
 
 
-MAKERS = {
+BUILDERS = {
     "lstm": lstm,
     "lstm_coupled": lambda seed: lstm(seed, coupled=True),
     "lstm_time_major": lambda seed: lstm(seed, time_major=True),
@@ -64,10 +64,10 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", BUILDERS)
 def test_state_has_bits_of_reference_kernels(name, run_carina, tmp_path):
     for seed in range(6):
-        content, samples = MAKERS[name](seed)
+        content, samples = BUILDERS[name](seed)
         (tmp_path / "m.tflite").write_bytes(content)
         words = []
         for i, sample in enumerate(samples):

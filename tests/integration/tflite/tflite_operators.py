@@ -566,7 +566,7 @@ def batch_matmul(case):
 
 
 def quantize_wide(case):
-    """int16 with a zero point to int32, as behind a SOFTMAX with int16 results."""
+    """int16 with a zero point to int32, as after a SOFTMAX with int16 results."""
     x, _ = case.input((2, 9), scale=1 / 65536, zero=-32768)
     y = case.output((2, 9), scale=case.scale(0.2, 4) / 65536, zero=0, dtype=np.int32)
     case.model.op("QUANTIZE", [x], [y])

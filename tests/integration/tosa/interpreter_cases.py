@@ -588,11 +588,11 @@ def fft(real):
 
 
 def rows():
-    """(name, maker) for every operator and type combination."""
+    """(name, builder) for every operator and type combination."""
     out = []
 
-    def row(name, dtypes, maker):
-        out.append((name + "".join("_" + str(d).split(".")[-1].lower() for d in dtypes), maker))
+    def row(name, dtypes, builder):
+        out.append((name + "".join("_" + str(d).split(".")[-1].lower() for d in dtypes), builder))
 
     big = 2**30
     for d in [D.INT32, *FLOATS]:
@@ -770,8 +770,8 @@ def rows():
     return out
 
 
-def make_case(name, maker, seed):
+def make_case(name, builder, seed):
     rng = np.random.default_rng([seed, sum(ord(c) * 131**i for i, c in enumerate(name)) % 2**32])
-    case = maker(rng)
+    case = builder(rng)
     case.name = f"{name}#{seed}"
     return case

@@ -10,7 +10,7 @@ import numpy as np
 import tosa_serializer as ts
 from interpreter_cases import NAN, NUMPY, RANGE
 from random_tosa_ir import D, INF, LARGEST, Graph, Node, full_range, is_float
-from random_tosa_makers import MAKERS, Impossible, hull, maker
+from random_tosa_builders import BUILDERS, Impossible, hull, builder
 
 TYPES = {
     "bool": D.BOOL,
@@ -176,7 +176,7 @@ class Gen:
             return None
         value = self.choice(sorted(options, key=lambda v: v.id))
         outputs = len(self.graph.nodes)
-        self.keep_mode("", lambda: MAKERS["CAST"](_Fixed(self, value), {"in_t": value.dtype, "out_t": dtype}, "CAST"))
+        self.keep_mode("", lambda: BUILDERS["CAST"](_Fixed(self, value), {"in_t": value.dtype, "out_t": dtype}, "CAST"))
         return self.graph.values[self.graph.nodes[outputs].outputs[0]]
 
     def operand(self, dtype, shape, low=None, high=None):
@@ -293,7 +293,7 @@ class Gen:
             types = {name: TYPES[t] for name, t in row["types"].items()}
             before = len(self.graph.nodes)
             try:
-                self.keep_mode(row["mode"], lambda: MAKERS[op](self, types, op))
+                self.keep_mode(row["mode"], lambda: BUILDERS[op](self, types, op))
             except Impossible:
                 pass
             for node in self.graph.nodes[before:]:  # nodes that were added for the operator have no row name
@@ -341,7 +341,7 @@ def last(g):
 
 def maybe_clamped(g, value):
     if value.dtype != D.INT32 and g.chance(0.5):
-        MAKERS["CLAMP"](_Fixed(g, value), {"in_out_t": value.dtype}, "CLAMP")
+        BUILDERS["CLAMP"](_Fixed(g, value), {"in_out_t": value.dtype}, "CLAMP")
 
 
 def product_and_rescale(g, op):
@@ -357,10 +357,10 @@ def product_and_rescale(g, op):
         else [g.int(1, 8) for _ in range(3 if op == "CONV3D" else 2)] + [channels]
     )
     bounds = (-4.0, 4.0) if is_float(types["in_t"]) else ()
-    MAKERS[op](_Fixed(g, g.fresh(types["in_t"], [g.int(1, 2), *space], *bounds)), types, op)
+    BUILDERS[op](_Fixed(g, g.fresh(types["in_t"], [g.int(1, 2), *space], *bounds)), types, op)
     value = last(g)
     if not is_float(value.dtype):
-        value = MAKERS["RESCALE"](
+        value = BUILDERS["RESCALE"](
             g, {"in_t": value.dtype, "out_t": g.choice([D.INT8, D.INT8, D.INT16, D.INT32])}, "RESCALE", value
         )
     maybe_clamped(g, value)
@@ -406,7 +406,7 @@ def rescaled_arithmetic(g, op):
     value = g.node(op, attributes[op], (), operands, D.INT32, shape, {"low": -bound, "high": bound})
     maybe_clamped(
         g,
-        MAKERS["RESCALE"](
+        BUILDERS["RESCALE"](
             g, {"in_t": D.INT32, "out_t": g.choice([D.INT8, D.INT8, D.INT16, D.INT32])}, "RESCALE", value
         ),
     )
@@ -442,7 +442,7 @@ def some_operands(g, count):
     return [g.graph.values[i] for i in sorted(picked)]
 
 
-@maker("COND_IF")
+@builder("COND_IF")
 def cond_if(g, t, op):
     if g.depth > 1:
         raise Impossible
@@ -493,7 +493,7 @@ STEPS = {  # operators that keep type and shape, and their effect on a value of 
 }
 
 
-@maker("WHILE_LOOP")
+@builder("WHILE_LOOP")
 def while_loop(g, t, op):
     if g.depth > 1:
         raise Impossible
@@ -553,7 +553,7 @@ INEXACT = {
 
 
 def exact_ops(rows):
-    return sorted(op for op in MAKERS if (rows[op] or op in CONTROL_FLOW) and op not in INEXACT)
+    return sorted(op for op in BUILDERS if (rows[op] or op in CONTROL_FLOW) and op not in INEXACT)
 
 
 def generate(rows, seed, top=None, count=None, ops=None):
@@ -565,7 +565,7 @@ def generate(rows, seed, top=None, count=None, ops=None):
         op: [r for r in all_rows if all(TYPES.get(t) in types for t in r["types"].values())]
         for op, all_rows in rows.items()
     }
-    names = [op for op in sorted(MAKERS) if (legal[op] or op in CONTROL_FLOW) and (ops is None or op in ops)]
+    names = [op for op in sorted(BUILDERS) if (legal[op] or op in CONTROL_FLOW) and (ops is None or op in ops)]
     g = Gen(rng, legal, bool(rng.random() < CARELESS), top)
     for _ in range(g.int(1, 3)):
         dtype = g.choice(sorted(types - {D.INT4, D.INT48}, key=int))

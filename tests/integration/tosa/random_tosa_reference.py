@@ -32,9 +32,9 @@ from interpreter_cases import NUMPY
 from interpreter_reference import ROW_TYPES, run_tosa_program
 from random_tosa_ir import D, Graph, Value, is_float, tosa_file
 
-STAGES = ["ran", "not read", "refused by the verifier", "refused in planning", "refused while running"]
+STAGES = ["ran", "not read", "rejected by the verifier", "rejected in planning", "rejected while running"]
 SITE = Path(ts.__file__).parents[1]
-SAME, BOTH_REFUSE = "same", "both reject"
+SAME, BOTH_REJECT = "same", "both reject"
 
 
 def program(name="run_graphs"):
@@ -186,12 +186,12 @@ class Sample:
 
 @dataclass
 class Verdict:
-    what: str  # SAME, BOTH_REFUSE, or the difference
+    what: str  # SAME, BOTH_REJECT, or the difference
     node: object = None
 
     @property
     def wrong(self):
-        return self.what not in (SAME, BOTH_REFUSE)
+        return self.what not in (SAME, BOTH_REJECT)
 
 
 def same_elements(dtype, wanted, got):
@@ -362,14 +362,14 @@ def check(sample):
     if sample.dumped.rejected or sample.outcome.rejected:
         rejection = sample.outcome.rejected or sample.dumped.rejected
         if sample.outcome.stage != sample.dumped.stage:
-            return Verdict(f"refused with or without the dump only: {rejection}")
+            return Verdict(f"rejected with or without the dump only: {rejection}")
         if (
             reference_run(sample.graph, sample, sample.graph.nodes, sample.graph.inputs, sample.graph.outputs)
             is not None
             or sample.outcome.stage != 4
         ):
             return Verdict(f"we reject what the reference model runs: {rejection}")
-        return Verdict(BOTH_REFUSE)
+        return Verdict(BOTH_REJECT)
     for value in sample.graph.outputs:
         name = sample.names[value]
         if sample.outcome.values[name] != sample.dumped.values[name]:

@@ -10,9 +10,9 @@ from interpreter_reference import check, interpret
 SAMPLES = int(os.environ.get("CARINA_SAMPLES", "3"))
 
 
-@pytest.mark.parametrize(("name", "maker"), rows(), ids=[name for name, _ in rows()])
-def test_operator_equals_reference_model(name, maker, tmp_path):
-    cases = [make_case(name, maker, seed) for seed in range(SAMPLES)]
+@pytest.mark.parametrize(("name", "builder"), rows(), ids=[name for name, _ in rows()])
+def test_operator_equals_reference_model(name, builder, tmp_path):
+    cases = [make_case(name, builder, seed) for seed in range(SAMPLES)]
     results = interpret(tmp_path, [(case.tosa, case.inputs) for case in cases])
     wrong = [why for case, result in zip(cases, results, strict=True) if (why := check(case, result))]
     assert not wrong, "\n".join(wrong)

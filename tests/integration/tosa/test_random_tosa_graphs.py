@@ -14,7 +14,7 @@ import random_tosa_reference
 from random_tosa_graphs import LEFT_OUT, generate
 from random_tosa_ir import D, is_float
 from random_tosa_reference import (
-    BOTH_REFUSE,
+    BOTH_REJECT,
     SAME,
     Sample,
     check,
@@ -26,7 +26,7 @@ from random_tosa_reference import (
     shrink,
     smaller,
 )
-from random_tosa_makers import MAKERS
+from random_tosa_builders import BUILDERS
 from tier_plugin import sampled
 
 GRAPHS = int(os.environ.get("CARINA_RANDOM_GRAPHS", sampled(100, 300)))
@@ -47,8 +47,8 @@ def samples_of(rows, first, count):
 
 
 def test_every_operator_has_a_maker_or_a_reason(rows):
-    assert set(rows) == set(MAKERS) | set(LEFT_OUT)
-    assert not set(MAKERS) & set(LEFT_OUT)
+    assert set(rows) == set(BUILDERS) | set(LEFT_OUT)
+    assert not set(BUILDERS) & set(LEFT_OUT)
 
 
 def of_type_row(rows, op, row, index):
@@ -74,7 +74,7 @@ def explained(folder, rows, samples):
 
 
 def test_each_type_row(rows, tmp_path):
-    every = [(op, row) for op in sorted(MAKERS) for row in rows[op]]
+    every = [(op, row) for op in sorted(BUILDERS) for row in rows[op]]
     samples = interpret_all(tmp_path, [of_type_row(rows, op, row, index) for index, (op, row) in enumerate(every)])
     text, verdicts = explained(tmp_path, rows, samples)
     assert not text, text
@@ -86,7 +86,7 @@ def test_interpreter_equals_reference_model(first, count, rows, tmp_path):
     samples = interpret_all(tmp_path, samples_of(rows, first, count))
     text, verdicts = explained(tmp_path, rows, samples)
     assert not text, text
-    rejected = [sample for sample, verdict in zip(samples, verdicts) if verdict.what == BOTH_REFUSE]
+    rejected = [sample for sample, verdict in zip(samples, verdicts) if verdict.what == BOTH_REJECT]
     assert all(sample.graph.careless for sample in rejected), [sample.seed for sample in rejected]
     assert len(rejected) <= 0.2 * count, f"{len(rejected)} of {count} graphs break a REQUIRE"
 

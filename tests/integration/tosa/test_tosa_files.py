@@ -98,7 +98,7 @@ def test_model_explorer_shows_what_we_write(tosa_tool, explorer, tmp_path):
 
 
 # 1.1-draft, as tosa-tools 2026.8 writes by default. Constants are stored as the official serializer stores them: inside
-# the FlatBuffer, or behind it if a file is larger than a given size.
+# the FlatBuffer, or after it if a file is larger than a given size.
 
 
 def constants():
@@ -125,7 +125,7 @@ def constants():
 CONSTANT_TYPES = ["BOOL", "INT4", "INT8", "INT16", "INT32", "INT48", "FP32", "FP16", "BF16", "FP8E4M3", "FP8E5M2"]
 
 
-@pytest.mark.parametrize("size_cap", [2**31 - 1, 100], ids=["inside", "behind"])
+@pytest.mark.parametrize("size_cap", [2**31 - 1, 100], ids=["inside", "after"])
 @pytest.mark.parametrize("dtype", CONSTANT_TYPES)
 def test_constants_of_every_type(dtype, size_cap, tosa_tool, reference_model, tmp_path):
     import tosa_serializer as ts

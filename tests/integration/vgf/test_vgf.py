@@ -17,7 +17,7 @@ import pytest
 from random_tosa_graphs import generate
 from random_tosa_ir import D
 from random_tosa_reference import Sample, run_ours
-from random_tosa_makers import MAKERS
+from random_tosa_builders import BUILDERS
 from test_random_tosa_graphs import FIRST, rows  # noqa: F401  a fixture
 from vgf_graphs import RESHAPE, TRANSPOSE, canonical
 
@@ -79,7 +79,7 @@ def has_control_flow(sample):
 
 @pytest.fixture(scope="module")
 def samples(rows):  # noqa: F811
-    every = [(op, row) for op in sorted(MAKERS) for row in rows[op]]
+    every = [(op, row) for op in sorted(BUILDERS) for row in rows[op]]
     out = [of_type_row(rows, op, row, index) for index, (op, row) in enumerate(every)]
     out += [Sample(generate(rows, seed), seed) for seed in range(FIRST, FIRST + GRAPHS)]
     return [sample for sample in out if not sample.graph.careless]

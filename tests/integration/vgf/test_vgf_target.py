@@ -52,7 +52,7 @@ def test_integer_program_is_within_a_step_of_the_recorded_outputs(case, run_cari
 
 
 class Mixed(nn.Module):
-    """Quantized convolutions, with float operators between and behind them."""
+    """Quantized convolutions, with float operators between and after them."""
 
     def __init__(self):
         super().__init__()

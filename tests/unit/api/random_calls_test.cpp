@@ -20,9 +20,9 @@
 namespace carina::api {
 namespace {
 
-uint64_t number_of(const char* variable, uint64_t usual) {
+uint64_t number_of(const char* variable, uint64_t by_default) {
   const char* text = std::getenv(variable);
-  return text == nullptr ? usual : std::strtoull(text, nullptr, 10);
+  return text == nullptr ? by_default : std::strtoull(text, nullptr, 10);
 }
 
 // The model and programs that the calls use, made once.

@@ -65,17 +65,17 @@ TEST_F(File, read_pages_are_released_and_reload) {
   ASSERT_EQ(sum(0, kBytes), kBytes);
   constexpr int64_t kHalf = kBytes / 1024 / 2;
   EXPECT_GE(mapped_kilobytes(), before + kHalf);
-  PageReleaser behind;
+  PageReleaser releaser;
   // PageReleaser also releases the neighboring pages that the system mapped ahead.
-  for (size_t at = 0; at <= size_t{1} << 20; at += kPart) behind.add(file->bytes().subspan(at, kPart));
+  for (size_t at = 0; at <= size_t{1} << 20; at += kPart) releaser.add(file->bytes().subspan(at, kPart));
   EXPECT_LT(mapped_kilobytes(), before + kHalf);
   EXPECT_EQ(sum(0, kBytes), kBytes);
 }
 
 TEST_F(File, other_pages_stay_resident) {
   const Buffer own = Buffer::copy_of(std::vector<std::byte>(size_t{2} << 20, std::byte{7}));
-  PageReleaser behind;
-  behind.add(own.bytes());
+  PageReleaser releaser;
+  releaser.add(own.bytes());
   release_pages_around(own.bytes());
   EXPECT_EQ(std::ranges::count(own.bytes(), std::byte{7}), own.size());
 }
@@ -102,7 +102,7 @@ TEST_F(File, mapped_file_truncated_later_is_handled) {
   ::sigaction(SIGBUS, &action, &before);
   if (sigsetjmp(back, 1) == 0) {
     const volatile std::byte gone = file->bytes()[4096];
-    FAIL() << "read " << static_cast<int>(gone) << " behind the end of the file";
+    FAIL() << "read " << static_cast<int>(gone) << " past the end of the file";
   }
   ::sigaction(SIGBUS, &before, nullptr);
   EXPECT_EQ(shrunk, path("large"));

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "normalize/normalize.h"
 #include "normalize/passes_internal.h"
-#include "normalize/prepare.h"
 
 namespace carina::evaluate {
 namespace {
@@ -70,7 +70,7 @@ TEST(FoldConstants, chains_of_constants_fold_to_one) {
   const ValueId root = add(graph, AtenOp::sqrt_default, {constant(graph, {4, 9})}, {2}, {});
   const ValueId addend = view(graph, root, {1, 2, 1, 1});
   graph.outputs = {add(graph, AtenOp::add_Tensor, {x, addend}, {1, 2, 1, 1}, {{"alpha", int64_t{1}}})};
-  ASSERT_TRUE(normalize::prepare(graph, KernelEvaluator(), {}));
+  ASSERT_TRUE(normalize::normalize(graph, KernelEvaluator(), {}));
   ASSERT_EQ(graph.nodes.size(), 1U);
   const ir::Value& folded = graph[graph.nodes[0].inputs[1]];
   ASSERT_TRUE(folded.constant);

@@ -42,12 +42,12 @@ constexpr Named kFunctions[] = {
 std::vector<float> arguments_of(const Named& named) {
   std::mt19937 random(5);
   std::uniform_int_distribution<uint32_t> bits;
-  std::uniform_real_distribution<float> usual(named.min, named.max);
+  std::uniform_real_distribution<float> in_domain(named.min, named.max);
   std::normal_distribution<float> normal;
   std::vector<float> values;
   for (int i = 0; i < 40000; ++i) {
     values.push_back(std::bit_cast<float>(bits(random)));
-    values.push_back(usual(random));
+    values.push_back(in_domain(random));
     values.push_back(normal(random));
   }
   for (const float special : {0.0F, 1.0F, 4.0F, 1e-3F, 0x1p-126F, 0x1p-149F, 0x1p20F, 88.72284F, 103.97208F,

@@ -67,8 +67,8 @@ inline void expect_extremes(const ir::Module& module, const std::vector<Tensor>&
   EXPECT_EQ(seen, static_cast<size_t>(std::ranges::count(wanted, true)));
 }
 
-// Thread counts: an even division, an uneven one and a fine one. Sanitizers check accesses and not numbers, and make a
-// run tens of times longer, so they run one division.
+// Thread counts: an even division, an uneven one and a fine one. A run under a sanitizer takes tens of times longer and
+// is to find wrong accesses, not wrong numbers. It has one thread count only.
 #ifdef CARINA_SANITIZED
 constexpr std::array kThreads{3};
 #else

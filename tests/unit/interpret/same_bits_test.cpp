@@ -356,8 +356,8 @@ TEST(SameBits, rescales_of_small_sums_match) {
   }
 }
 
-// The channel with the smallest shift limits all: a larger value of another channel takes the plain kernel, and is
-// right; one of that channel is an error.
+// The vector kernel takes values up to the limit of the channel with the smallest shift. A larger value in another
+// channel is computed by the plain kernel. In that channel it is an error.
 TEST(SameBits, rescale_of_a_value_for_one_channel_only) {
   const ir::Module module = rescale_module(kInt8, {10, 30}, {1 << 30, 1 << 30}, 2, 1);
   expect_same_bits(module, {Tensor::of<int32_t>(kInt32, {2, 2}, std::vector<int32_t>{511, 100'000, -512, -100'000})});
@@ -458,7 +458,7 @@ TEST(SameBits, sums_and_transposes_match) {
   }
 }
 
-// Every panel holds its columns, with zeros behind the last one, also if rows and columns do not fill a vector.
+// Every panel holds its columns, with zeros after the last one, also if rows and columns do not fill a vector.
 TEST(SameBits, packed_matrices_hold_their_columns) {
   constexpr int64_t kLanes = 16;
   const int64_t supported = hwy::SupportedTargets();

@@ -116,7 +116,7 @@ TEST(Legality, long_recurrences_report_their_length) {
            "train = false, bidirectional = false, batch_first = false}\n  output %y\n";
   };
   EXPECT_EQ(rule(gru("1025")), "recurrence.steps");
-  EXPECT_EQ(rule(gru("1024")), "op.unknown");  // prepare() did not run on this graph
+  EXPECT_EQ(rule(gru("1024")), "op.unknown");  // normalize() did not run on this graph
 }
 
 TEST(Legality, rejected_operator_has_reason) {

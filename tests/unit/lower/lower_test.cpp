@@ -1,4 +1,4 @@
-// Goldens: each file of goldens/ holds a graph ("# input"), the result of prepare() ("# prepare") and the result of
+// Goldens: each file of goldens/ holds a graph ("# input"), the result of normalize() ("# normalize") and the result of
 // to_tosa() ("# tosa"), or the diagnostics ("# error"). CARINA_REBASE=1 in the environment rewrites the files.
 
 #include "lower/lower.h"
@@ -14,7 +14,7 @@
 #include "ir/pass.h"
 #include "ir/text.h"
 #include "normalize/core_aten.h"
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 
 namespace carina::lower {
 namespace {
@@ -44,11 +44,11 @@ std::string produced(const std::string& input, const std::string& where) {
   auto module = ir::parse(input, where);
   if (!module) return with_error(text, module.error());
   ir::Graph graph = std::move(module->main());
-  if (auto prepared = normalize::prepare(graph, Log{}); !prepared) return with_error(text, prepared.error());
-  text += "# prepare\n" + ir::print(graph);
+  if (auto prepared = normalize::normalize(graph, Log{}); !prepared) return with_error(text, prepared.error());
+  text += "# normalize\n" + ir::print(graph);
   const std::string once = ir::print(graph);
-  EXPECT_TRUE(normalize::prepare(graph, Log{}).has_value());
-  EXPECT_EQ(ir::print(graph), once) << "prepare() changes what it made";
+  EXPECT_TRUE(normalize::normalize(graph, Log{}).has_value());
+  EXPECT_EQ(ir::print(graph), once) << "normalize() changes what it made";
   const auto tosa = to_tosa(graph, kNpu, Log{});
   if (!tosa) return with_error(text, tosa.error());
   EXPECT_TRUE(ir::verify_structure(tosa->graph).has_value());
@@ -84,19 +84,20 @@ TEST(Prepare, passes_are_listed) {
   ir::Graph graph;
   ir::PassOptions options;
   options.stop_after = "no-such-pass";
-  const auto rejected = normalize::prepare(graph, options, Log{});
+  const auto rejected = normalize::normalize(graph, options, Log{});
   ASSERT_FALSE(rejected.has_value());
   EXPECT_NE(rejected.error()[0].expected.find("fold-batch-norm"), std::string::npos);
-  EXPECT_EQ(normalize::prepare_pipeline().front().name, "fold-sources");
+  EXPECT_EQ(normalize::pipeline().front().name, "fold-sources");
 }
 
 TEST(Prepare, skipping_a_required_pass_is_an_error) {
   ir::Graph graph;
-  const auto rejected = normalize::prepare(graph, ir::PassOptions{.disabled = {"canonicalize"}}, Log{});
+  const auto rejected = normalize::normalize(graph, ir::PassOptions{.disabled = {"canonicalize"}}, Log{});
   ASSERT_FALSE(rejected.has_value());
   EXPECT_EQ(rejected.error()[0].fault, Fault::kUsage);
   EXPECT_NE(rejected.error()[0].what.find("one-spelling"), std::string::npos) << rejected.error()[0].what;
-  EXPECT_TRUE(normalize::prepare(graph, ir::PassOptions{.disabled = {"fold-decomposed-constants"}}, Log{}).has_value());
+  EXPECT_TRUE(
+      normalize::normalize(graph, ir::PassOptions{.disabled = {"fold-decomposed-constants"}}, Log{}).has_value());
 }
 
 // A static_assert beside each table checks the converse: nothing else is rewritten.

@@ -10,7 +10,7 @@
 #include "frontend/pt2/reader.h"
 #include "frontend/tosa/flatbuffer.h"
 #include "lower/lower.h"
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 #include "quantize/import.h"
 
 namespace carina {
@@ -21,7 +21,7 @@ Result<void> lower_file(const std::string& from, const std::string& to) {
   CARINA_TRY(const Buffer file, map_file(from));
   CARINA_TRY(ir::Graph graph, pt2::read_pt2(file, from, log));
   CARINA_CHECKED(quantize::fold_imported(graph, log));
-  CARINA_CHECKED(normalize::prepare(graph, log));
+  CARINA_CHECKED(normalize::normalize(graph, log));
   CARINA_TRY(lower::Lowered lowered,
              lower::to_tosa(graph, {.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms}, log));
   ir::Module module;

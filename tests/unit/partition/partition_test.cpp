@@ -306,7 +306,7 @@ TEST(Partition, chosen_nodes_stay_on_cpu) {
   EXPECT_THAT(rejected.error()[0].hint, HasSubstr("first, last"));
 }
 
-// The convolution takes the parameters of the quantize node behind its relu.
+// The convolution takes the parameters of the quantize node after its relu.
 TEST(Partition, parameters_come_from_next_activation) {
   Builder b;
   const ValueId x = b.input();

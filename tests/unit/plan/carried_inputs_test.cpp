@@ -79,7 +79,7 @@ TEST(CarriedInputs, input_with_another_reader_is_copied) {
 TEST(CarriedInputs, scaled_copy_stays) {
   Ring r;
   r.read(r.next);
-  r.network.steps.front().scaling = {.multiplier = 3};
+  r.network.steps.front().scaling.multiplier = 3;
   carry_inputs(r.network);
   EXPECT_EQ(r.network.steps.size(), 3U);  // the frame alone is too little of the output
 }

@@ -22,8 +22,7 @@ void expect_encoded_size(const char* npu, int64_t kernel, int64_t in_channels) {
     values[i] = static_cast<int8_t>(i * 7919 % 254 < 127 ? i * 7919 % 127 + 1 : -(i * 7919 % 127) - 1);
   weights.values = std::vector<int16_t>(values.begin(), values.end());
   weights.biases.assign(32, 0);
-  weights.multipliers.assign(32, 1);
-  weights.shifts.assign(32, 0);
+  weights.factors.resize(32);
   Step subop{.kind = StepKind::kConv,
              .ofm = {.height = 16, .width = 16, .depth = 32},
              .ifm = {.height = 16, .width = 16, .depth = in_channels},

@@ -110,12 +110,8 @@ TEST(Family, slow_arena_keeps_a_cache) {
 TEST(Family, channels_are_divided_among_cores) {
   const Target target = *find_target("ethos-u65-512", "", "");
   const Family& family = **find_family(target);
-  const Weights weights{.out_channels = 3,
-                        .in_channels = 1,
-                        .values = {1, 2, 3},
-                        .biases = {10, 20, 30},
-                        .multipliers = {1, 1, 1},
-                        .shifts = {0, 0, 0}};
+  const Weights weights{
+      .out_channels = 3, .in_channels = 1, .values = {1, 2, 3}, .biases = {10, 20, 30}, .factors = {{}, {}, {}}};
   Step subop{.kind = StepKind::kConv};
   const auto cores_of = [&](int64_t channels) {
     subop.ofm.depth = channels;
@@ -133,9 +129,9 @@ TEST(Family, channels_are_divided_among_cores) {
 TEST(Family, operands_are_scaled_only_where_exact) {
   const Family& family = **find_family(*find_target("ethos-u55-128", "", ""));
   using Precise = OperandScaling::Precise;
-  const Scaling one{}, half{.multiplier = 1, .shift = 1}, fixed{.multiplier = 1U << 19},
-      odd{.multiplier = 3, .shift = 1};
-  EXPECT_EQ(family.operand_scaling(one, {.multiplier = 3}, kSigned8)->precise, Precise::kBothAlike);
+  const Scaling one{}, half{{.multiplier = 1, .shift = 1}}, fixed{{.multiplier = 1U << 19}},
+      odd{{.multiplier = 3, .shift = 1}};
+  EXPECT_EQ(family.operand_scaling(one, {{.multiplier = 3}}, kSigned8)->precise, Precise::kBothAlike);
   EXPECT_EQ(family.operand_scaling(odd, fixed, kSigned8)->precise, Precise::kFirst);
   EXPECT_EQ(family.operand_scaling(fixed, odd, kSigned8)->precise, Precise::kSecond);
   EXPECT_FALSE(family.operand_scaling(odd, half, kSigned8).has_value());

@@ -99,8 +99,7 @@ TEST(U85Family, one_scale_table_and_a_stream_per_decoder_are_stored) {
     const Family& family = **find_family(target);
     Weights weights{.out_channels = 40, .in_channels = 3, .values = std::vector<int16_t>(120, 1)};
     weights.biases.assign(40, 0);
-    weights.multipliers.assign(40, 1);
-    weights.shifts.assign(40, 0);
+    weights.factors.resize(40);
     const Step op{.kind = StepKind::kConv,
                   .ofm = {.height = 4, .width = 4, .depth = 40},
                   .ifm = {.height = 4, .width = 4, .depth = 3}};
@@ -119,7 +118,7 @@ TEST(U85Family, one_scale_table_and_a_stream_per_decoder_are_stored) {
 
 TEST(U85Family, both_operands_scale_freely) {
   const Family& family = **find_family(*find_target("ethos-u85-256", "", ""));
-  const Scaling odd{.multiplier = 0x6000'0001, .shift = 33}, other{.multiplier = 3, .shift = 1};
+  const Scaling odd{{.multiplier = 0x6000'0001, .shift = 33}}, other{{.multiplier = 3, .shift = 1}};
   const auto operands = family.operand_scaling(odd, other, kSigned16);
   ASSERT_TRUE(operands.has_value());
   EXPECT_EQ(operands->first, odd);

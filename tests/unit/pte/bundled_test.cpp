@@ -49,7 +49,7 @@ TEST(Bundled, written_file_reads_back) {
 
 TEST(Bundled, truncated_file_is_an_error) {
   const auto written = write_bundled_program(small_bundle()).value();
-  for (size_t size = 0; size + 16 < written.size(); size += 7)  // there may be padding behind the last tensor
+  for (size_t size = 0; size + 16 < written.size(); size += 7)  // there may be padding after the last tensor
     EXPECT_FALSE(read_bundled_program(Buffer::copy_of(std::span(written).first(size)), "test").has_value()) << size;
 }
 

@@ -71,7 +71,7 @@ TEST(MeasuredRanges, parts_of_the_model_differ_where_that_is_better) {
   EXPECT_THAT(chosen({0, 1, 2, 3}, 64, distance), ElementsAreArray(wanted));
 }
 
-TEST(MeasuredRanges, choices_that_are_behind_are_given_up) {
+TEST(MeasuredRanges, choices_that_fall_back_are_given_up) {
   const auto samples_of = [](double worse) {
     const ErrorCourse* const none = nullptr;
     ErrorCourse best(1, none, 8), other(1, &best, 8);

@@ -11,7 +11,7 @@
 #include "facts/lowering_targets.h"
 #include "graphs.h"
 #include "lower/lower.h"
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 
 namespace carina::quantize {
 namespace {
@@ -148,7 +148,7 @@ TEST(Ptq, thread_count_does_not_change_tosa) {
   for (const int threads : {1, 2, 3}) {
     const ScopedThreadPool scope(threads);
     ir::Graph graph = two_convolutions();
-    ASSERT_TRUE(normalize::prepare(graph, Log{}));
+    ASSERT_TRUE(normalize::normalize(graph, Log{}));
     PtqOptions options;
     options.threads = threads;
     const Samples samples{{floats({1, 67, 4, 4}, values)}};

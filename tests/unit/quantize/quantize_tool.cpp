@@ -15,7 +15,7 @@
 #include "frontend/pt2/reader.h"
 #include "interpret/interpreter.h"
 #include "lower/lower.h"
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 #include "quantize/import.h"
 #include "quantize/ptq.h"
 #include "tensor/elements.h"
@@ -73,7 +73,7 @@ Result<void> run(const std::vector<std::string>& arguments) {
   CARINA_TRY(const Buffer file, map_file(arguments[0]));
   CARINA_TRY(ir::Graph graph, pt2::read_pt2(file, arguments[0], log));
   CARINA_CHECKED(quantize::fold_imported_weights(graph));
-  CARINA_CHECKED(normalize::prepare(graph, log));
+  CARINA_CHECKED(normalize::normalize(graph, log));
   if (arguments.size() > 3) {
     CARINA_TRY(const auto calibration, read_samples(arguments[3], graph.inputs.size()));
     quantize::PtqOptions options;

@@ -51,7 +51,7 @@ TEST(Recurrences, gates_of_all_steps_share_their_parameters) {
   EXPECT_EQ(names.group(sharing, "sum0"), names.group(sharing, "sum1"));
   EXPECT_EQ(names.group(sharing, "gate0"), names.group(sharing, "gate1"));
   EXPECT_NE(names.group(sharing, "sum0"), names.group(sharing, "gate0"));
-  // The state is behind a function.
+  // The state is after a function.
   EXPECT_NE(names.group(sharing, "state0"), names.group(sharing, "state1"));
 }
 

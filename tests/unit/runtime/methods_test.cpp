@@ -129,7 +129,7 @@ TEST_F(Methods, sequential_methods_share_all_arenas) {
   const size_t one = tables.used_bytes();
   ASSERT_EQ(load(sum, 1, of_sum), Error::kOk);
   ASSERT_EQ(load(twice, 2, of_twice), Error::kOk);
-  EXPECT_GT(tables.used_bytes(), one);  // the tables are stored one behind the other
+  EXPECT_GT(tables.used_bytes(), one);  // the tables are stored one after the other
   EXPECT_EQ(run(sum, {1, 2}), (std::vector<float>{1, 2}));
   EXPECT_EQ(run(forward, {-3, -2, -1, 0, 1, 2}), (std::vector<float>{0, 0, 0, 1, 2, 3}));
   EXPECT_EQ(run(twice, {5, 5}), (std::vector<float>{10, 10}));

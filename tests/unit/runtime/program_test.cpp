@@ -74,7 +74,7 @@ class Steps final : public InstructionObserver {
   std::vector<int> seen;
 };
 
-// small_program() with calls of two delegates behind it, which need 64 and 4,096 bytes of scratch memory.
+// small_program() with calls of two delegates after it, which need 64 and 4,096 bytes of scratch memory.
 Buffer program_with_delegates() {
   ProgramBuilder builder = small_program();
   for (const int32_t needed : {64, 4096}) {

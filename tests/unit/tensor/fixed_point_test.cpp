@@ -46,7 +46,7 @@ TEST(ScaleFactorOf, nearest_factor_is_chosen) {
   for (int i = 0; i < 20'000; ++i) {
     const double scale = std::exp2(exponent(random));
     const ScaleFactor factor = scale_factor_of(scale);
-    EXPECT_GE(factor.multiplier, 1 << 30);
+    EXPECT_GE(factor.multiplier, 1U << 30);
     EXPECT_GE(factor.shift, 2);
     EXPECT_LE(factor.shift, 62);
     EXPECT_NEAR(std::ldexp(factor.multiplier, -factor.shift) / scale, 1.0, 0x1p-31);
@@ -59,7 +59,8 @@ TEST(ReciprocalScale, every_window_sum_divides_exactly) {
   for (uint32_t n = 1; n <= 4096; ++n) {
     const ScaleFactor factor = reciprocal_scale(n);
     for (const int64_t sum : {int64_t{-128} * n, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{127} * n}) {
-      EXPECT_NEAR(static_cast<double>(apply_scale_32(sum, factor.multiplier, factor.shift, Rounding::kSingle)),
+      EXPECT_NEAR(static_cast<double>(
+                      apply_scale_32(sum, static_cast<int32_t>(factor.multiplier), factor.shift, Rounding::kSingle)),
                   static_cast<double>(sum) / n, 0.5 + 1e-6);
     }
   }

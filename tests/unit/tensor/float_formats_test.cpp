@@ -37,7 +37,7 @@ TEST(FloatFormats, patterns_of_mxfp_round_trip) {
   }
   for (uint8_t bits = 0; bits < 16; ++bits) EXPECT_EQ(fp32_to_fp4e2m1(fp4e2m1_to_fp32(bits)), bits);
   for (uint32_t bits = 0; bits < 0xFF; ++bits)
-    EXPECT_EQ(fp8ue8m0_of_fp32(fp32_of_fp8ue8m0(static_cast<uint8_t>(bits))), bits);
+    EXPECT_EQ(fp32_to_fp8ue8m0(fp8ue8m0_to_fp32(static_cast<uint8_t>(bits))), bits);
 }
 
 // The values of fp4 are a table of the OCP specification.
@@ -54,11 +54,11 @@ TEST(FloatFormats, values_of_mxfp_are_those_of_ocp) {
   EXPECT_EQ(fp32_to_fp4e2m1(1000.0F), 7);  // the largest value
   EXPECT_EQ(fp32_to_fp4e2m1(0.25F), 0);    // a tie, to even
   EXPECT_EQ(fp32_to_fp4e2m1(-2.5F), 0xC);  // a tie, to even
-  EXPECT_EQ(fp32_of_fp8ue8m0(127), 1.0F);
-  EXPECT_EQ(fp32_of_fp8ue8m0(0), 0x1p-127F);
-  EXPECT_EQ(fp8ue8m0_of_fp32(1.5F), 128);  // the next power of two
-  EXPECT_TRUE(std::isnan(fp32_of_fp8ue8m0(0xFF)));
-  EXPECT_EQ(fp8ue8m0_of_fp32(std::numeric_limits<float>::quiet_NaN()), 0xFF);
+  EXPECT_EQ(fp8ue8m0_to_fp32(127), 1.0F);
+  EXPECT_EQ(fp8ue8m0_to_fp32(0), 0x1p-127F);
+  EXPECT_EQ(fp32_to_fp8ue8m0(1.5F), 128);  // the next power of two
+  EXPECT_TRUE(std::isnan(fp8ue8m0_to_fp32(0xFF)));
+  EXPECT_EQ(fp32_to_fp8ue8m0(std::numeric_limits<float>::quiet_NaN()), 0xFF);
 }
 
 TEST(FloatFormats, known_values_convert_exactly) {

@@ -118,7 +118,7 @@ TEST(FixedPoint, multiply_rounds_twice) {
   const Multiplier three_eighths = multiplier_of(0.375);
   EXPECT_EQ(multiply(5, three_eighths), 2);
   EXPECT_EQ(multiply(-5, three_eighths), -2);
-  EXPECT_EQ(multiply(-2, multiplier_of(0.25)), -1);  // half away from zero behind the shift
+  EXPECT_EQ(multiply(-2, multiplier_of(0.25)), -1);  // half away from zero after the shift
   EXPECT_EQ(multiply(3, multiplier_of(4)), 12);
 }
 

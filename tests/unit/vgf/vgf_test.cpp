@@ -64,7 +64,7 @@ TEST(Vgf, every_operator_round_trips_or_has_a_reason) {
     const auto bytes = write_vgf(module, "row");
     const TosaOp op = graph.nodes.back().op.tosa();
     const VgfForm& form = vgf_form_of(op);
-    if (form.treatment == VgfTreatment::kRefused) {
+    if (form.treatment == VgfTreatment::kRejected) {
       ASSERT_FALSE(bytes.has_value());
       if (op == TosaOp::VARIABLE) continue;  // an unused declaration is dead code, which is left out
       EXPECT_THAT(to_string(bytes.error()), HasSubstr(std::string(form.reason)));

@@ -49,7 +49,7 @@ Shapes tile(const NodeView& n) {
   return repeated(n, dims);
 }
 
-// Each element stands `repeats` times behind the other, of the flattened tensor without `dim`.
+// Each element stands `repeats` times after the other, of the flattened tensor without `dim`.
 Shapes repeat_elements(const NodeView& n) {
   const bool flat = n.is_none("dim");
   Shape shape = flat ? Shape{n.shape(0).elements()} : n.shape(0);

@@ -70,11 +70,11 @@ Checked check_operands(const ir::Node& node, const Schema& schema) {
   for (const ArgumentRow& row : schema.arguments) {
     if (row.type != ArgumentType::kTensor) continue;
     if (row.is_list) {
-      const auto behind = static_cast<size_t>(
+      const auto after = static_cast<size_t>(
           std::count_if(&row + 1, schema.arguments.data() + schema.arguments.size(),
                         [](const ArgumentRow& other) { return other.type == ArgumentType::kTensor; }));
-      if (node.inputs.size() < next + behind) return broken("operands are missing");
-      const size_t end = node.inputs.size() - (lists == 1 ? behind : 0);
+      if (node.inputs.size() < next + after) return broken("operands are missing");
+      const size_t end = node.inputs.size() - (lists == 1 ? after : 0);
       for (; next < end; ++next) {
         if (!node.inputs[next].valid() && !row.optional_elements)
           return broken("an element of {} is missing", row.name);

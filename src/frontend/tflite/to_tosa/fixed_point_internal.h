@@ -27,7 +27,7 @@ int64_t rounded(double value);
 int32_t doubling_high_multiply(int32_t a, int32_t b);
 // value / 2^exponent, rounded half away from zero.
 int32_t rounding_divide(int32_t value, int exponent);
-// value * multiplier, rounded twice: at bit 31 and behind the shift to the right. A shift to the left comes first.
+// value * multiplier, rounded twice: at bit 31 and after the shift to the right. A shift to the left comes first.
 int32_t multiply(int32_t value, const Multiplier& by);
 // value * 2^left * multiplier, rounded half up, once. `multiplier.exponent + left` is below 31.
 int64_t scaled_once(int32_t value, int left, const Multiplier& by);

@@ -69,7 +69,7 @@ class Writer {
 // How the two functions use the table.
 struct Interpolation {
   int rest_bits;   // of |v| below the index
-  int64_t last;    // the entry behind which the function stays
+  int64_t last;    // the entry after which the function stays
   int64_t offset;  // added to the result's sum
   int drop_bits;   // from the sum to the result
 };

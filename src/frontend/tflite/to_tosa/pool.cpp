@@ -83,7 +83,7 @@ Result<void> max_pool(Call& call) {
 }
 
 // The sum of all elements less their zero points, times scale / count: the division by the count is part of the
-// multiplier, cut off behind its last bit.
+// multiplier, cut off after its last bit.
 Result<void> mean(Call& call) {
   CARINA_CHECKED(call.need(2));
   CARINA_CHECKED(call.need_quantized(call.in(0), kOf8Or16));

@@ -81,7 +81,7 @@ void add_inputs(Builder& b, Diagnostics& errors) {
   }
 }
 
-// Values for the results of an operator that failed, so that the operators behind it are tried as well.
+// Values for the results of an operator that failed, so that the operators after it are tried as well.
 void add_stand_ins(Builder& b, const Operator& op) {
   for (const int32_t index : op.outputs) {
     const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)];
@@ -130,7 +130,7 @@ void add_operators(Builder& b, Diagnostics& errors) {
   for (size_t i = 0; i < b.from.operators.size(); ++i) {
     const Operator& op = b.from.operators[i];
     const Tensor* unknown = unknown_operand(b, op);
-    if (unknown != nullptr && !unknown->is_variable && !errors.empty()) {  // behind an error
+    if (unknown != nullptr && !unknown->is_variable && !errors.empty()) {  // after an error
       add_stand_ins(b, op);
       continue;
     }

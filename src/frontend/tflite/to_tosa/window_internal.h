@@ -16,7 +16,7 @@ struct Window {
 
 // How TOSA covers the same positions: it wants the last window to end at the padded input's end.
 //   Example: size 6, kernel 3, stride 2, VALID has 2 results, of the elements 0 .. 4: `used` is 5.
-//   Example: the same with SAME has 3 results and ends one element behind the input: `after` is 1.
+//   Example: the same with SAME has 3 results and ends one element after the input: `after` is 1.
 struct Coverage {
   int64_t results = 0;
   int64_t used = 0;  // elements of the input, from its start

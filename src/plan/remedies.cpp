@@ -1,4 +1,4 @@
-#include "plan/ways_out_internal.h"
+#include "plan/remedies_internal.h"
 
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ void add_dedicated(std::string& hint, const ir::Graph& tosa, const Context& cont
 
 }  // namespace
 
-Diagnostics with_ways_out(Diagnostics shortage, const ir::Graph& tosa, const Context& context, int64_t whole_bytes) {
+Diagnostics with_remedies(Diagnostics shortage, const ir::Graph& tosa, const Context& context, int64_t whole_bytes) {
   std::string& hint = shortage.front().hint;
   hint += whole_bytes == 0 ? "; computing it in stripes of rows would not help"
                            : fmt::format("; without stripes of rows it would take {}", text_of(whole_bytes));

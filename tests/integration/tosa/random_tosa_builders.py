@@ -1,6 +1,6 @@
-"""Makers of one random TOSA operator each: maker(gen, types) draws operands from the graph so far and adds the node.
+"""Builders of one random TOSA operator each: builder(gen, types) draws operands from the graph so far and adds the node.
 
-`types` is a type row of facts/tosa_rows.h. If a maker cannot build the operator from the existing values, it raises Impossible. Makers
+`types` is a type row of facts/tosa_rows.h. If a builder cannot build the operator from the existing values, it raises Impossible. Builders
 satisfy the specification's REQUIREs by the known range of each value. With gen.careless, a REQUIRE may sometimes be broken.
 """
 
@@ -11,17 +11,17 @@ import tosa_serializer as ts
 from interpreter_cases import NAN, RANGE, fitted
 from random_tosa_ir import BITS, D, LARGEST, full_range, is_float
 
-MAKERS = {}
+BUILDERS = {}
 
 
 class Impossible(Exception):
     """The random choice has no legal form. The caller draws again."""
 
 
-def maker(*ops):
+def builder(*ops):
     def keep(function):
         for op in ops:
-            MAKERS[op] = function
+            BUILDERS[op] = function
         return function
 
     return keep
@@ -48,7 +48,7 @@ def interval(function, a, b):
 # --- elementwise ------------------------------------------------------------------------------------------------------
 
 
-@maker("ADD", "SUB")
+@builder("ADD", "SUB")
 def add(g, t, op):
     dtype = t["in_out_t"]
     half = 2**30 - 1 if dtype == D.INT32 and not g.careless else None
@@ -58,7 +58,7 @@ def add(g, t, op):
     g.node(op, op.capitalize(), (), [a, b], dtype, g.broadcast_shape(a, b), known)
 
 
-@maker("MUL")
+@builder("MUL")
 def mul(g, t, op):
     dtype, out = t["in_t"], t["out_t"]
     shift = 0
@@ -77,7 +77,7 @@ def mul(g, t, op):
     g.node(op, "Mul", (), [a, b, g.constant(D.INT8, [shift])], out, g.broadcast_shape(a, b), known)
 
 
-@maker("POW")
+@builder("POW")
 def power(g, t, op):
     dtype = t["in_out_t"]
     a, b = g.broadcast_pair(dtype, 0.0, 20.0)
@@ -87,7 +87,7 @@ def power(g, t, op):
     g.node(op, "Pow", (), [a, b], dtype, g.broadcast_shape(a, b), full_range(dtype), {})
 
 
-@maker("MAXIMUM", "MINIMUM")
+@builder("MAXIMUM", "MINIMUM")
 def extreme(g, t, op):
     dtype = t["in_out_t"]
     a, b = g.broadcast_pair(dtype)
@@ -99,7 +99,7 @@ def extreme(g, t, op):
     g.node(op, op.capitalize(), (g.choice(NAN),), [a, b], dtype, g.broadcast_shape(a, b), known)
 
 
-@maker("EQUAL", "GREATER", "GREATER_EQUAL")
+@builder("EQUAL", "GREATER", "GREATER_EQUAL")
 def compare(g, t, op):
     dtype = t["in_t"]
     small = g.chance(0.5) and dtype == D.INT32
@@ -118,7 +118,7 @@ BITWISE = {
 }
 
 
-@maker(*BITWISE)
+@builder(*BITWISE)
 def bitwise(g, t, op):
     dtype = t["in_out_t"]
     a, b = g.broadcast_pair(dtype)
@@ -140,7 +140,7 @@ SHIFTS = {
 }
 
 
-@maker(*SHIFTS)
+@builder(*SHIFTS)
 def shift(g, t, op):
     dtype = t["in_out_t"]
     a, b = g.broadcast_pair(dtype)
@@ -151,14 +151,14 @@ def shift(g, t, op):
     g.node(op, SHIFTS[op], attributes, [a, b], dtype, g.broadcast_shape(a, b), full_range(dtype))
 
 
-@maker("INTDIV")
+@builder("INTDIV")
 def intdiv(g, t, op):
     a, b = g.broadcast_pair(D.INT32)
     b = g.limit(b, 1, 2**31 - 1)  # also when careless: the reference model's process crashes on -2^31 / -1
     g.node(op, "IntDiv", (), [a, b], D.INT32, g.broadcast_shape(a, b), {"low": -a.magnitude, "high": a.magnitude})
 
 
-@maker("SELECT")
+@builder("SELECT")
 def select(g, t, op):
     dtype = t["in_out_t"]
     a, b = g.broadcast_pair(dtype)
@@ -167,7 +167,7 @@ def select(g, t, op):
     g.node(op, "Select", (), [condition, a, b], dtype, shape, hull(a, b))
 
 
-@maker("CLAMP")
+@builder("CLAMP")
 def clamp(g, t, op):
     dtype = t["in_out_t"]
     x = g.take(dtype)
@@ -191,7 +191,7 @@ UNARY = {
 UNIT = {"ERF", "SIGMOID", "TANH", "COS", "SIN"}
 
 
-@maker(*UNARY)
+@builder(*UNARY)
 def unary_float(g, t, op):
     dtype = t["in_out_t"]
     kind, low, high = UNARY[op]
@@ -202,7 +202,7 @@ def unary_float(g, t, op):
     g.node(op, kind, (), [x], dtype, x.shape, known, {})
 
 
-@maker("CEIL", "FLOOR", "ABS")
+@builder("CEIL", "FLOOR", "ABS")
 def unary_exact(g, t, op):
     dtype = t["in_out_t"]
     low = -(2**31) + 1 if dtype == D.INT32 and not g.careless else None
@@ -217,7 +217,7 @@ def unary_exact(g, t, op):
     g.node(op, op.capitalize(), (), [x], dtype, x.shape, known)
 
 
-@maker("BITWISE_NOT", "LOGICAL_NOT", "CLZ")
+@builder("BITWISE_NOT", "LOGICAL_NOT", "CLZ")
 def unary_bits(g, t, op):
     dtype = t["in_out_t"]
     x = g.take(dtype)
@@ -237,7 +237,7 @@ def zero_point(g, dtype):
     return g.constant(dtype, [g.int(-128, 127) if dtype == D.INT8 and g.chance(0.7) else 0])
 
 
-@maker("NEGATE")
+@builder("NEGATE")
 def negate(g, t, op):
     dtype = t["in_out_t"]
     low = -(2**31) + 1 if dtype == D.INT32 and not g.careless else None
@@ -246,7 +246,7 @@ def negate(g, t, op):
     g.node(op, "Negate", (), [x, zero_point(g, dtype), zero_point(g, dtype)], dtype, x.shape, known)
 
 
-@maker("TABLE")
+@builder("TABLE")
 def table(g, t, op):
     x = g.take(t["in_t"])
     if t["in_t"] == D.INT8:
@@ -260,7 +260,7 @@ def table(g, t, op):
 # --- types ------------------------------------------------------------------------------------------------------------
 
 
-@maker("CAST")
+@builder("CAST")
 def cast(g, t, op):
     source, target = t["in_t"], t["out_t"]
     x = g.take(source)
@@ -285,7 +285,7 @@ def rescale_zero_point(g, dtype, unsigned):
     return -32768 if unsigned and dtype == D.INT16 and g.chance(0.5) else 0
 
 
-@maker("RESCALE")
+@builder("RESCALE")
 def rescale(g, t, op, value=None):
     source, target = t["in_t"], t["out_t"]
     x = value or g.take(source, rank=(0, 5))
@@ -342,7 +342,7 @@ def rescale(g, t, op, value=None):
     )
 
 
-@maker("IDENTITY")
+@builder("IDENTITY")
 def identity(g, t, op):
     dtype = t["in_out_t"]
     x = g.constant(D.INT4, g.elements(D.INT4, g.shape())) if dtype == D.INT4 else g.take(dtype)
@@ -363,7 +363,7 @@ def reduced(x, axis):
     return [1 if i == axis else d for i, d in enumerate(x.shape)]
 
 
-@maker(*REDUCTIONS)
+@builder(*REDUCTIONS)
 def reduce_exact(g, t, op):
     x = g.take(t["in_out_t"], rank=(1, 5))
     axis = g.int(0, x.rank - 1)
@@ -374,7 +374,7 @@ def reduce_exact(g, t, op):
     g.node(op, REDUCTIONS[op], attributes, [x], x.dtype, reduced(x, axis), known)
 
 
-@maker("REDUCE_SUM")
+@builder("REDUCE_SUM")
 def reduce_sum(g, t, op):
     dtype = t["in_out_t"]
     x = g.take(dtype, rank=(1, 5))
@@ -392,7 +392,7 @@ def reduce_sum(g, t, op):
     )
 
 
-@maker("REDUCE_PRODUCT")
+@builder("REDUCE_PRODUCT")
 def reduce_product(g, t, op):
     dtype = t["in_out_t"]
     x = g.limit(g.take(dtype, rank=(1, 5)), -2.0, 2.0)
@@ -400,7 +400,7 @@ def reduce_product(g, t, op):
     g.node(op, "ReduceProduct", (axis,), [x], dtype, reduced(x, axis), full_range(dtype), {"n": x.shape[axis]})
 
 
-@maker("ARGMAX")
+@builder("ARGMAX")
 def argmax(g, t, op):
     x = g.take(t["in_t"], rank=(1, 5))
     axis = g.int(0, x.rank - 1)
@@ -411,7 +411,7 @@ def argmax(g, t, op):
 # --- layout -----------------------------------------------------------------------------------------------------------
 
 
-@maker("CONCAT")
+@builder("CONCAT")
 def concat(g, t, op):
     dtype = t["in_out_t"]
     x = g.take(dtype, rank=(1, 5))
@@ -427,7 +427,7 @@ def concat(g, t, op):
     )
 
 
-@maker("PAD")
+@builder("PAD")
 def pad(g, t, op):
     dtype = t["in_out_t"]
     x = g.take(dtype, rank=(1, 5))
@@ -437,19 +437,19 @@ def pad(g, t, op):
     g.node(op, "Pad", (), [x, g.dimensions(padding), fill], dtype, shape, hull(x, fill))
 
 
-@maker("RESHAPE")
+@builder("RESHAPE")
 def reshape(g, t, op):
     x = g.take(t["in_out_t"])
     g.reshape(x, g.factors(x.size, g.int(0, 5)))
 
 
-@maker("REVERSE")
+@builder("REVERSE")
 def reverse(g, t, op):
     x = g.take(t["in_out_t"], rank=(1, 5))
     g.node(op, "Reverse", (g.int(0, x.rank - 1),), [x], x.dtype, x.shape, hull(x))
 
 
-@maker("SLICE")
+@builder("SLICE")
 def slices(g, t, op):
     x = g.take(t["in_out_t"], rank=(1, 5))
     start = [g.int(0, d - 1) if g.chance(0.6) else 0 for d in x.shape]
@@ -457,21 +457,21 @@ def slices(g, t, op):
     g.node(op, "Slice", (), [x, g.dimensions(start), g.dimensions(size)], x.dtype, size, hull(x))
 
 
-@maker("TILE")
+@builder("TILE")
 def tile(g, t, op):
     x = g.take(t["in_out_t"], rank=(1, 5))
     multiples = [g.int(1, 3) for _ in x.shape]
     g.node(op, "Tile", (), [x, g.dimensions(multiples)], x.dtype, [d * m for d, m in zip(x.shape, multiples)], hull(x))
 
 
-@maker("TRANSPOSE")
+@builder("TRANSPOSE")
 def transpose(g, t, op):
     x = g.take(t["in_out_t"], rank=(1, 6))
     perms = [int(p) for p in g.rng.permutation(x.rank)]
     g.node(op, "Transpose", (perms,), [x], x.dtype, [x.shape[p] for p in perms], hull(x))
 
 
-@maker("GATHER")
+@builder("GATHER")
 def gather(g, t, op):
     values = g.take(t["in_out_t"], rank=(3, 3))
     n, k, c = values.shape
@@ -479,7 +479,7 @@ def gather(g, t, op):
     g.node(op, "Gather", (), [values, indices], values.dtype, [n, indices.shape[1], c], hull(values))
 
 
-@maker("SCATTER")
+@builder("SCATTER")
 def scatter(g, t, op):
     values = g.take(t["in_out_t"], rank=(3, 3))
     n, k, c = values.shape
@@ -492,7 +492,7 @@ def scatter(g, t, op):
     g.node(op, "Scatter", (), [values, indices, source], values.dtype, [n, k, c], hull(values, source))
 
 
-@maker("RESIZE")
+@builder("RESIZE")
 def resize(g, t, op):
     source, target = t["in_t"], t["out_t"]
     x = g.take(source, rank=(4, 4))
@@ -574,7 +574,7 @@ def sum_compliance(t, ks):
     return {"dot": True, "ks": ks, "acc_type": t["acc_t"], "ksb_increment": 1} if is_float(t["out_t"]) else None
 
 
-@maker("CONV2D", "CONV3D", "DEPTHWISE_CONV2D")
+@builder("CONV2D", "CONV3D", "DEPTHWISE_CONV2D")
 def conv(g, t, op):
     spatial = 3 if op == "CONV3D" else 2
     kernels = [g.int(1, 3 if spatial == 3 else 4) for _ in range(spatial)]
@@ -601,7 +601,7 @@ def conv(g, t, op):
            sum_compliance(t, ks))  # fmt: skip
 
 
-@maker("TRANSPOSE_CONV2D")
+@builder("TRANSPOSE_CONV2D")
 def transpose_conv(g, t, op):
     kernels, strides = [g.int(1, 3), g.int(1, 3)], [g.int(1, 3), g.int(1, 3)]
     x = window_input(g, t["in_t"], [g.int(1, 5), g.int(1, 5)])
@@ -625,7 +625,7 @@ def transpose_conv(g, t, op):
            sum_compliance(t, ks))  # fmt: skip
 
 
-@maker("MATMUL")
+@builder("MATMUL")
 def matmul(g, t, op):
     a = g.take(t["in_t"], rank=(3, 3))
     if is_float(a.dtype):
@@ -649,7 +649,7 @@ def matmul(g, t, op):
     )
 
 
-@maker("MAX_POOL2D", "AVG_POOL2D")
+@builder("MAX_POOL2D", "AVG_POOL2D")
 def pool(g, t, op):
     dtype = t["in_out_t"]
     kernels, strides = [g.int(1, 5), g.int(1, 5)], [g.int(1, 3), g.int(1, 3)]
@@ -674,7 +674,7 @@ def pool(g, t, op):
     )
 
 
-@maker("FFT2D", "RFFT2D")
+@builder("FFT2D", "RFFT2D")
 def fft(g, t, op):
     shape = [g.int(1, 2), 2 ** g.int(0, 4), 2 ** g.int(0, 4)]
     real = g.operand(D.FP32, shape, -10.0, 10.0)

@@ -1,4 +1,4 @@
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 
 #include <algorithm>
 #include <array>
@@ -41,7 +41,7 @@ static_assert(ir::is_in_order(kCpuPipeline));
 
 }  // namespace
 
-std::span<const ir::Pass> prepare_pipeline() {
+std::span<const ir::Pass> pipeline() {
   return kPipeline;
 }
 
@@ -51,20 +51,20 @@ bool is_rewritten(AtenOp op) {
       [&](std::span<const RewriteRow> rows) { return std::ranges::find(rows, op, &RewriteRow::op) != rows.end(); });
 }
 
-Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
+Result<void> normalize(ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
   return ir::run_passes(aten, kPipeline, options, log);
 }
 
-Result<void> prepare_for_cpu(ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
+Result<void> normalize_for_cpu(ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
   return ir::run_passes(aten, kCpuPipeline, options, log);
 }
 
-Result<void> prepare(ir::Graph& aten, const Log& log) {
-  return prepare(aten, ir::PassOptions{}, log);
+Result<void> normalize(ir::Graph& aten, const Log& log) {
+  return normalize(aten, ir::PassOptions{}, log);
 }
 
-Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log& log) {
-  return prepare(aten, ir::PassOptions{.evaluator = &evaluator}, log);
+Result<void> normalize(ir::Graph& aten, const ir::Evaluator& evaluator, const Log& log) {
+  return normalize(aten, ir::PassOptions{.evaluator = &evaluator}, log);
 }
 
 }  // namespace carina::normalize

@@ -11,6 +11,6 @@ namespace carina::plan {
 // The messages of shortage() (plan/memory/shortage.h) with computed figures of the alternatives: whole tensors, the
 // least memory, and a memory mode whose arena is in slow memory. `whole_bytes` is the size with all rows of every
 // tensor; 0: the tensors were whole.
-Diagnostics with_ways_out(Diagnostics shortage, const ir::Graph& tosa, const Context& context, int64_t whole_bytes);
+Diagnostics with_remedies(Diagnostics shortage, const ir::Graph& tosa, const Context& context, int64_t whole_bytes);
 
 }  // namespace carina::plan
