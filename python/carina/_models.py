@@ -55,6 +55,24 @@ def is_module(value: object) -> TypeGuard[torch.nn.Module]:
     return torch is not None and isinstance(value, torch.nn.Module)
 
 
+def is_program(value: object) -> TypeGuard[torch.export.ExportedProgram]:
+    """Whether the value is an ExportedProgram. Does not import torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "export") and isinstance(value, torch.export.ExportedProgram)
+
+
+def are_methods(value: object) -> TypeGuard[Mapping[str, ModelLike]]:
+    """Whether the value is a mapping from names to models: the methods of a program. A state_dict is none."""
+    return (
+        isinstance(value, Mapping)
+        and len(value) > 0
+        and all(
+            isinstance(each, (str, os.PathLike, bytes)) or is_module(each) or is_program(each)
+            for each in value.values()
+        )
+    )
+
+
 def is_array(value: object) -> bool:
     """Whether the value is a NumPy array or a PyTorch tensor."""
     return is_tensor(value) or hasattr(value, "__array_interface__")
@@ -106,11 +124,10 @@ def source_of(model: ModelLike, inputs: Inputs | None, function: str = "compile"
         return Source(os.fspath(model), None)
     if isinstance(model, (bytes, bytearray, memoryview)):
         return Source("model", bytes(model))
-    torch = sys.modules.get("torch")
     if is_module(model):
         with _no_collections():
             return Source(type(model).__name__, saved(exported(model, inputs, function)))
-    if torch is not None and hasattr(torch, "export") and isinstance(model, torch.export.ExportedProgram):
+    if is_program(model):
         with _no_collections():
             return Source("model", saved(model))
     raise usage_error(

@@ -8,10 +8,10 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carina import _native
-from carina._models import Source, dense, inputs_of, is_array, source_of
+from carina._models import Source, are_methods, dense, inputs_of, is_array, source_of
 from carina._option_table import OPTIONS, CompileOptions, MemoryOptions, Option, Path, QuantizeOptions, Strings
 from carina._samples import collected
 from carina.errors import CarinaError, usage_error
@@ -192,8 +192,35 @@ def _samples_for(source: Source, calibration: Any, note: Callable[[Diagnostic], 
     return collected(calibration, inputs, "calibration", note).samples if inputs else []
 
 
+class _Method(NamedTuple):
+    """A method of a program to be compiled."""
+
+    name: str
+    model: ModelLike
+    inputs: Inputs | None
+    calibration: Calibration | None
+
+
+def _methods_of(models: Mapping[str, ModelLike], inputs: Any, calibration: Any) -> list[_Method]:
+    """The methods of a mapping from names to models. Example inputs and calibration data are mappings from the same names, or one for all.
+
+    Raises: UsageError for a name of `inputs` or `calibration` that is no method.
+    """
+
+    def by_method(given: Any, where: str) -> dict[str, Any]:
+        if not isinstance(given, Mapping) or not (set(given) & set(models)):
+            return dict.fromkeys(models, given)
+        unknown = [name for name in given if name not in models]
+        if unknown:
+            raise usage_error(where, "no method of this name", expected=", ".join(models), got=unknown[0])
+        return {name: given.get(name) for name in models}
+
+    all_inputs, data = by_method(inputs, "inputs"), by_method(calibration, "calibration")
+    return [_Method(name, model, all_inputs[name], data[name]) for name, model in models.items()]
+
+
 def request_of(
-    model: ModelLike,
+    model: ModelLike | Mapping[str, ModelLike],
     inputs: Inputs | None,
     target: str | None,
     quantize: str | None,
@@ -217,6 +244,10 @@ def request_of(
             "target", "neither a target nor a board is given", expected='target="ethos-u55-128", or board="Alif_E7_HE"'
         )
     request = _native.CompileRequest()
+    methods = _methods_of(model, inputs, calibration) if are_methods(model) else []
+    if methods:
+        main, *_ = methods
+        model, inputs, calibration = main.model, main.inputs, main.calibration
     source = source_of(model, inputs, function)
     request.model = source.name
     if source.file is not None:
@@ -228,6 +259,16 @@ def request_of(
     if options.get("no_delegate") and options.get("delegate_all"):
         raise usage_error("delegate_all", "excludes no_delegate")
     _set({"": request}, options)
+    if methods:
+        request.methods = [methods[0].name]
+    for method in methods[1:]:
+        further = _native.CompileRequest()
+        source = source_of(method.model, method.inputs, function)
+        further.model = source.name
+        if source.file is not None:
+            further.set_file(source.file)
+        set_calibration(further, source, method.calibration, note)
+        request.add_method(method.name, further)
     request.layers = True  # layers cost nothing
     request.alternatives = bool(options.get("report"))
     request.remedies = True

@@ -83,6 +83,15 @@ void set_samples(driver::CompileRequest& request, const std::vector<std::vector<
   };
 }
 
+// The model and the data of `further` become a method. Its other arguments are those of the request.
+void add_method(driver::CompileRequest& request, const std::string& name, const driver::CompileRequest& further) {
+  request.further_methods.push_back({.name = name,
+                                     .model = further.model,
+                                     .file = further.file,
+                                     .calibration = further.calibration,
+                                     .samples = further.samples});
+}
+
 void set_output(driver::CompileRequest& request, const std::string& word) {
   request.output = enum_of<driver::CompileRequest::Output>(word, "output");
 }
@@ -117,6 +126,8 @@ void bind_request(nb::module_& module) {
            "Sets the calibration data: an array for each input, with one or several samples, as in an .npz.")
       .def("set_samples", set_samples, "samples"_a,
            "Sets the calibration data: samples with one array for each input, in order.")
+      .def("add_method", add_method, "name"_a, "further"_a,
+           "Adds a method of the program, with the model and the calibration data of another request.")
       .def_rw("locations", &CompileRequest::locations,
               "Locations of operators in dumped TOSA files, by the user's nodes from which they were lowered.")
       .def_rw("layers", &CompileRequest::layers, "Whether the report contains the estimate of each operation.")
