@@ -21,6 +21,7 @@ from carina.errors import CarinaWarning, InputError, usage_error
 if TYPE_CHECKING:
     import torch
     from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import TypeIs
 
     from carina._native import InputType
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     Calibration: TypeAlias = (
         "str | os.PathLike[str] | Mapping[str, ArrayLike] | NDArray[Any] | torch.Tensor | SampleSet"
     )
+    # For a model that keeps state: arrays whose first axis is time.
+    Sequences: TypeAlias = "Iterable[Mapping[str, ArrayLike] | NDArray[Any] | torch.Tensor]"
     Data: TypeAlias = "str | os.PathLike[str] | Mapping[str, ArrayLike] | SampleSet"
 
 
@@ -61,7 +64,7 @@ def is_program(value: object) -> TypeGuard[torch.export.ExportedProgram]:
     return torch is not None and hasattr(torch, "export") and isinstance(value, torch.export.ExportedProgram)
 
 
-def are_methods(value: object) -> TypeGuard[Mapping[str, ModelLike]]:
+def are_methods(value: object) -> TypeIs[Mapping[str, ModelLike]]:
     """Whether the value is a mapping from names to models: the methods of a program. A state_dict is none."""
     return (
         isinstance(value, Mapping)

@@ -17,7 +17,7 @@ from carina._samples import collected
 from carina.errors import CarinaError, usage_error
 
 if TYPE_CHECKING:
-    from carina._models import Calibration, Inputs, ModelLike
+    from carina._models import Calibration, Inputs, ModelLike, Sequences
     from carina._native import Diagnostic
 
 __all__ = [
@@ -184,6 +184,25 @@ def set_calibration(
         request.set_samples(_samples_for(source, calibration, note))
 
 
+def set_sequences(request: _native.CompileRequest, sequences: Sequences) -> None:
+    """Adds calibration data of a model that keeps state: sequences, each of which begins with the initial state."""
+    found = []
+    for sequence in sequences:
+        if isinstance(sequence, Mapping):
+            found.append({name: dense(value) for name, value in sequence.items()})
+        elif is_array(sequence):
+            found.append({"x": dense(sequence)})
+        else:
+            raise usage_error(
+                "sequences",
+                "not a sequence",
+                expected="for each, an array whose first axis is time, or a dict of such arrays by input",
+                got=type(sequence).__name__,
+            )
+    request.calibration = "sequences"
+    request.set_sequences(found)
+
+
 def _samples_for(source: Source, calibration: Any, note: Callable[[Diagnostic], None]) -> list[list[Any]]:
     try:
         inputs = inputs_of(source)
@@ -228,6 +247,7 @@ def request_of(
     options: Mapping[str, Any],
     note: Callable[[Diagnostic], None] = lambda note: None,
     function: str = "compile",
+    sequences: Sequences | None = None,
 ) -> _native.CompileRequest:
     """A request to the driver, as the command line makes it from its arguments. target: None: that of the option board. `note` gets what
     is not used of the data. `function` is the caller's name in messages."""
@@ -244,17 +264,29 @@ def request_of(
             "target", "neither a target nor a board is given", expected='target="ethos-u55-128", or board="Alif_E7_HE"'
         )
     request = _native.CompileRequest()
-    methods = _methods_of(model, inputs, calibration) if are_methods(model) else []
-    if methods:
-        main, *_ = methods
-        model, inputs, calibration = main.model, main.inputs, main.calibration
-    source = source_of(model, inputs, function)
+    methods: list[_Method] = []
+    if are_methods(model):
+        methods = _methods_of(model, inputs, calibration)
+        source = source_of(methods[0].model, methods[0].inputs, function)
+        calibration = methods[0].calibration
+    else:
+        source = source_of(model, inputs, function)
     request.model = source.name
     if source.file is not None:
         request.set_file(source.file)
     request.target = memories(options, target or "")
     request.quantize = quantize_flags(quantize, options)
     request.set_images(numbers(options, "mean"), numbers(options, "std"))
+    if sequences is not None:
+        if calibration is not None or methods:
+            raise usage_error(
+                "sequences",
+                "excludes calibration" if calibration is not None else "is not possible with several methods",
+                hint=""
+                if calibration is not None
+                else "calibration={name: folder}: each file of a folder is a sequence",
+            )
+        set_sequences(request, sequences)
     set_calibration(request, source, calibration, note)
     if options.get("no_delegate") and options.get("delegate_all"):
         raise usage_error("delegate_all", "excludes no_delegate")

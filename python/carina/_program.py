@@ -21,7 +21,7 @@ from carina.errors import InputError, usage_error
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from carina._models import Calibration, Inputs, ModelLike
+    from carina._models import Calibration, Inputs, ModelLike, Sequences
     from carina._native import Diagnostic
     from carina._option_table import Target
 
@@ -417,6 +417,7 @@ def compile(
     target: Target | None = None,
     quantize: str | None = None,
     calibration: Calibration | None = None,
+    sequences: Sequences | None = None,
     note: Callable[[Diagnostic], None] | None = None,
     progress: bool | Progress | None = None,
     **options: Unpack[CompileOptions],
@@ -430,7 +431,8 @@ def compile(
     signs. The default is the model's own quantization, or int8 if there is calibration data. calibration: a path (.npz,
     .npy, a folder of them or of images, whose channel values v become (v / 255 - mean) / std), or "random" for cycles and memory without data; arrays by input name, with samples along the first axis; one array; or an iterable of samples, such as
     a DataLoader, a Dataset or a list: each item is an array, a tuple or a dict of arrays, of one sample or a batch, and what follows the
-    inputs (labels) is not used. note: a function that gets each note and warning; by default, warnings become Python warnings.
+    inputs (labels) is not used. sequences: calibration data of a model that keeps state, instead of calibration: an iterable of arrays
+    whose first axis is time, or of dicts of such arrays by input; state is carried along each, and each begins with the initial state. note: a function that gets each note and warning; by default, warnings become Python warnings.
     progress: True for a bar, or a function of step, done and total.
 
     options: those of `carina compile`, with the same names; help(carina._option_table.CompileOptions) describes each. report: an .html
@@ -441,7 +443,7 @@ def compile(
     """
     check_names(options, CompileOptions)
     notes = Notes(note)
-    request = request_of(model, inputs, target, quantize, calibration, options, notes)
+    request = request_of(model, inputs, target, quantize, calibration, options, notes, sequences=sequences)
     with Shown(progress) as listener:
         done = _native.compile(request, note=notes, progress=listener)
     _write_page(done.report, options)
@@ -455,6 +457,7 @@ def explain(
     target: Target | None = None,
     quantize: str | None = None,
     calibration: Calibration | None = None,
+    sequences: Sequences | None = None,
     note: Callable[[Diagnostic], None] | None = None,
     progress: bool | Progress | None = None,
     **options: Unpack[CompileOptions],
@@ -466,7 +469,7 @@ def explain(
     """
     check_names(options, CompileOptions)
     notes = Notes(note)
-    request = request_of(model, inputs, target, quantize, calibration, options, notes, "explain")
+    request = request_of(model, inputs, target, quantize, calibration, options, notes, "explain", sequences)
     with Shown(progress) as listener:
         report = _native.explain(request, note=notes, progress=listener)
     _write_page(report, options)
