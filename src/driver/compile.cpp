@@ -74,7 +74,9 @@ Result<Compilation> compile_file(const CompileRequest& request, const backends::
   log.progress("read", 0, 1);
   if (is_graph(request)) {
     CARINA_TRY(ir::Graph graph, read_tosa_graph(request, log));
-    return compile_tosa(std::move(graph), request.model, options, backend, log);
+    Compilation compilation = compile_tosa(std::move(graph), request.model, options, backend, log);
+    note_state(compilation, log);
+    return compilation;
   }
   CARINA_TRY(const Buffer file, pt2_file(request));
   Compilation compilation = compile_pt2(file, request.model, options, backend, log);
