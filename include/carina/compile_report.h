@@ -155,6 +155,10 @@ struct CompileReport {
   std::string integer_io = {};   // the type that would take less: "int8"
   Diagnostics over_budget = {};  // the budgets that the program exceeds
   Diagnostics errors = {};       // why the model cannot be compiled; then the sizes above mean nothing
+  // Of a program of several methods: the name of this one, and the reports of the others. program_bytes is that of the
+  // whole program.
+  std::string method = {};
+  std::vector<CompileReport> methods = {};
 };
 
 // Constants that the NPU reads at the speed of SRAM: they lie in SRAM, or in an on-chip flash as fast as it.

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from carina._native import targets as targets
     from carina._option_table import Target as Target
     from carina._program import Explanation as Explanation
+    from carina._program import Method as Method
     from carina._program import Port as Port
     from carina._program import Program as Program
     from carina._program import Report as Report
@@ -59,7 +60,7 @@ _HOMES = {
     "carina._measure": ("Measured", "accuracy", "compare"),
     "carina._native": ("__version__", "targets"),
     "carina._option_table": ("Target",),
-    "carina._program": ("Explanation", "Port", "Program", "Report", "compile", "explain", "tosa"),
+    "carina._program": ("Explanation", "Method", "Port", "Program", "Report", "compile", "explain", "tosa"),
     "carina._run": ("Run", "TimedRun", "interpret", "npu", "run"),
     "carina.errors": (
         "CarinaError",
@@ -84,6 +85,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "Measured",
+    "Method",
     "Port",
     "Program",
     "Report",

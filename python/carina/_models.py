@@ -21,6 +21,7 @@ from carina.errors import CarinaWarning, InputError, usage_error
 if TYPE_CHECKING:
     import torch
     from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import TypeIs
 
     from carina._native import InputType
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     Calibration: TypeAlias = (
         "str | os.PathLike[str] | Mapping[str, ArrayLike] | NDArray[Any] | torch.Tensor | SampleSet"
     )
+    # For a model that keeps state: arrays whose first axis is time.
+    Sequences: TypeAlias = "Iterable[Mapping[str, ArrayLike] | NDArray[Any] | torch.Tensor]"
     Data: TypeAlias = "str | os.PathLike[str] | Mapping[str, ArrayLike] | SampleSet"
 
 
@@ -53,6 +56,24 @@ def is_module(value: object) -> TypeGuard[torch.nn.Module]:
     """Whether the value is a torch.nn.Module. Does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def is_program(value: object) -> TypeGuard[torch.export.ExportedProgram]:
+    """Whether the value is an ExportedProgram. Does not import torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "export") and isinstance(value, torch.export.ExportedProgram)
+
+
+def are_methods(value: object) -> TypeIs[Mapping[str, ModelLike]]:
+    """Whether the value is a mapping from names to models: the methods of a program. A state_dict is none."""
+    return (
+        isinstance(value, Mapping)
+        and len(value) > 0
+        and all(
+            isinstance(each, (str, os.PathLike, bytes)) or is_module(each) or is_program(each)
+            for each in value.values()
+        )
+    )
 
 
 def is_array(value: object) -> bool:
@@ -106,11 +127,10 @@ def source_of(model: ModelLike, inputs: Inputs | None, function: str = "compile"
         return Source(os.fspath(model), None)
     if isinstance(model, (bytes, bytearray, memoryview)):
         return Source("model", bytes(model))
-    torch = sys.modules.get("torch")
     if is_module(model):
         with _no_collections():
             return Source(type(model).__name__, saved(exported(model, inputs, function)))
-    if torch is not None and hasattr(torch, "export") and isinstance(model, torch.export.ExportedProgram):
+    if is_program(model):
         with _no_collections():
             return Source("model", saved(model))
     raise usage_error(

@@ -8,16 +8,16 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carina import _native
-from carina._models import Source, dense, inputs_of, is_array, source_of
+from carina._models import Source, are_methods, dense, inputs_of, is_array, source_of
 from carina._option_table import OPTIONS, CompileOptions, MemoryOptions, Option, Path, QuantizeOptions, Strings
 from carina._samples import collected
 from carina.errors import CarinaError, usage_error
 
 if TYPE_CHECKING:
-    from carina._models import Calibration, Inputs, ModelLike
+    from carina._models import Calibration, Inputs, ModelLike, Sequences
     from carina._native import Diagnostic
 
 __all__ = [
@@ -184,6 +184,25 @@ def set_calibration(
         request.set_samples(_samples_for(source, calibration, note))
 
 
+def set_sequences(request: _native.CompileRequest, sequences: Sequences) -> None:
+    """Adds calibration data of a model that keeps state: sequences, each of which begins with the initial state."""
+    found = []
+    for sequence in sequences:
+        if isinstance(sequence, Mapping):
+            found.append({name: dense(value) for name, value in sequence.items()})
+        elif is_array(sequence):
+            found.append({"x": dense(sequence)})
+        else:
+            raise usage_error(
+                "sequences",
+                "not a sequence",
+                expected="for each, an array whose first axis is time, or a dict of such arrays by input",
+                got=type(sequence).__name__,
+            )
+    request.calibration = "sequences"
+    request.set_sequences(found)
+
+
 def _samples_for(source: Source, calibration: Any, note: Callable[[Diagnostic], None]) -> list[list[Any]]:
     try:
         inputs = inputs_of(source)
@@ -192,8 +211,35 @@ def _samples_for(source: Source, calibration: Any, note: Callable[[Diagnostic], 
     return collected(calibration, inputs, "calibration", note).samples if inputs else []
 
 
+class _Method(NamedTuple):
+    """A method of a program to be compiled."""
+
+    name: str
+    model: ModelLike
+    inputs: Inputs | None
+    calibration: Calibration | None
+
+
+def _methods_of(models: Mapping[str, ModelLike], inputs: Any, calibration: Any) -> list[_Method]:
+    """The methods of a mapping from names to models. Example inputs and calibration data are mappings from the same names, or one for all.
+
+    Raises: UsageError for a name of `inputs` or `calibration` that is no method.
+    """
+
+    def by_method(given: Any, where: str) -> dict[str, Any]:
+        if not isinstance(given, Mapping) or not (set(given) & set(models)):
+            return dict.fromkeys(models, given)
+        unknown = [name for name in given if name not in models]
+        if unknown:
+            raise usage_error(where, "no method of this name", expected=", ".join(models), got=unknown[0])
+        return {name: given.get(name) for name in models}
+
+    all_inputs, data = by_method(inputs, "inputs"), by_method(calibration, "calibration")
+    return [_Method(name, model, all_inputs[name], data[name]) for name, model in models.items()]
+
+
 def request_of(
-    model: ModelLike,
+    model: ModelLike | Mapping[str, ModelLike],
     inputs: Inputs | None,
     target: str | None,
     quantize: str | None,
@@ -201,6 +247,7 @@ def request_of(
     options: Mapping[str, Any],
     note: Callable[[Diagnostic], None] = lambda note: None,
     function: str = "compile",
+    sequences: Sequences | None = None,
 ) -> _native.CompileRequest:
     """A request to the driver, as the command line makes it from its arguments. target: None: that of the option board. `note` gets what
     is not used of the data. `function` is the caller's name in messages."""
@@ -217,17 +264,43 @@ def request_of(
             "target", "neither a target nor a board is given", expected='target="ethos-u55-128", or board="Alif_E7_HE"'
         )
     request = _native.CompileRequest()
-    source = source_of(model, inputs, function)
+    methods: list[_Method] = []
+    if are_methods(model):
+        methods = _methods_of(model, inputs, calibration)
+        source = source_of(methods[0].model, methods[0].inputs, function)
+        calibration = methods[0].calibration
+    else:
+        source = source_of(model, inputs, function)
     request.model = source.name
     if source.file is not None:
         request.set_file(source.file)
     request.target = memories(options, target or "")
     request.quantize = quantize_flags(quantize, options)
     request.set_images(numbers(options, "mean"), numbers(options, "std"))
+    if sequences is not None:
+        if calibration is not None or methods:
+            raise usage_error(
+                "sequences",
+                "excludes calibration" if calibration is not None else "is not possible with several methods",
+                hint=""
+                if calibration is not None
+                else "calibration={name: folder}: each file of a folder is a sequence",
+            )
+        set_sequences(request, sequences)
     set_calibration(request, source, calibration, note)
     if options.get("no_delegate") and options.get("delegate_all"):
         raise usage_error("delegate_all", "excludes no_delegate")
     _set({"": request}, options)
+    if methods:
+        request.methods = [methods[0].name]
+    for method in methods[1:]:
+        further = _native.CompileRequest()
+        source = source_of(method.model, method.inputs, function)
+        further.model = source.name
+        if source.file is not None:
+            further.set_file(source.file)
+        set_calibration(further, source, method.calibration, note)
+        request.add_method(method.name, further)
     request.layers = True  # layers cost nothing
     request.alternatives = bool(options.get("report"))
     request.remedies = True

@@ -21,7 +21,7 @@ from carina.errors import InputError, usage_error
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from carina._models import Calibration, Inputs, ModelLike
+    from carina._models import Calibration, Inputs, ModelLike, Sequences
     from carina._native import Diagnostic
     from carina._option_table import Target
 
@@ -111,8 +111,101 @@ class Port:
     zero_point: int | None = None
 
 
+def _inputs_in_order(names: Sequence[str], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The inputs in order; None without inputs."""
+    alone = given[0] if len(given) == 1 else None
+    if isinstance(alone, Mapping):
+        given, named = (), {**alone, **named}
+    elif isinstance(alone, (list, tuple)) and not named and all(map(is_array, alone)):
+        given = tuple(alone)
+    if not named:
+        return given or None
+    # Also the names that a file has, and "x" for the only input.
+    others = {f"input_{n}": name for n, name in enumerate(names)} | ({"x": names[0]} if len(names) == 1 else {})
+    named = {name if name in names else others.get(name, name): value for name, value in named.items()}
+    unknown = [name for name in named if name not in names[len(given) :]]
+    if unknown:
+        raise unknown_input(unknown[0], names[len(given) :])
+    missing = [name for name in names[len(given) :] if name not in named]
+    if missing:
+        raise usage_error(
+            "inputs", f"no array for the input {missing[0]}", expected=", ".join(names), got=", ".join(named)
+        )
+    return [*given, *(named[name] for name in names[len(given) :])]
+
+
+class Method:
+    """A method of a program: `program["decode"]`. The methods of a program share its state."""
+
+    def __init__(self, program: Program, name: str) -> None:
+        self._program = program
+        self.name = name
+
+    @cached_property
+    def _signature(self) -> _native.Signature:
+        return _native.signature(self._program.pte, "program", self.name)
+
+    def _ports(self, kind: str, found: Sequence[_native.InputType]) -> list[Port]:
+        ports = [Port(port.name, port.dtype, tuple(port.shape)) for port in found]
+        details = self._program._details_of(self.name).get(kind, [])
+        if len(details) != len(ports):
+            return ports
+        return [
+            Port(row["name"], port.dtype, port.shape, row.get("scale"), row.get("zero_point"))
+            for port, row in zip(ports, details, strict=True)
+        ]
+
+    @cached_property
+    def inputs(self) -> list[Port]:
+        """The inputs, in order, with name, dtype, shape and scale."""
+        return self._ports("inputs", self._signature.inputs)
+
+    @cached_property
+    def outputs(self) -> list[Port]:
+        """The outputs, in order, with name, dtype, shape and scale."""
+        return self._ports("outputs", self._signature.outputs)
+
+    @property
+    def cycles(self) -> int | None:
+        """Estimated NPU cycles per run. None: not known, because the program was loaded from a file (run(timed=True) estimates them)."""
+        cycles: int | None = self._program._details_of(self.name).get("cycles")
+        return cycles
+
+    @overload
+    def run(self, *inputs: Any, timed: Literal[True], threads: int = 1, **options: Any) -> TimedRun: ...
+    @overload
+    def run(self, *inputs: Any, timed: bool = False, threads: int = 1, **options: Any) -> Run: ...
+    def run(self, *inputs: Any, timed: bool = False, threads: int = 1, **options: Any) -> Run:
+        """Runs the method, as Program.run() runs the program's main one. The state passes from method to method."""
+        named = {name: options.pop(name) for name in list(options) if name not in RUN_OPTIONS}
+        names = [port.name for port in self.inputs] if named or any(isinstance(x, Mapping) for x in inputs) else []
+        given = _inputs_in_order(names, inputs, named)
+        state = self._program._state_of(self.name)
+        done = run(
+            self._program.pte,
+            given,
+            timed=timed,
+            threads=threads,
+            state=state or None,
+            method=self.name,
+            **options,
+        )
+        self._program._take_state(self.name, done)
+        return done
+
+    __call__ = run
+
+    def __repr__(self) -> str:
+        cycles = f", {self.cycles:,} cycles" if self.cycles else ""
+        return f"<carina.Method {self.name} of {self._program!r}{cycles}>"
+
+
 class Program:
-    """An ExecuTorch program. `pte` has its bytes, which the official runtime can run too. Programs with equal bytes are equal."""
+    """An ExecuTorch program. `pte` has its bytes, which the official runtime can run too. Programs with equal bytes are equal.
+
+    A program of several methods (compile({"prefill": ..., "decode": ...})) has their names in `methods`, and program["decode"] is one of
+    them. Inputs, outputs and run() without a method are those of forward, or of the first method.
+    """
 
     def __init__(
         self, pte: bytes, report: _native.CompileReport | _SavedReport | None = None, notes: Sequence[Diagnostic] = ()
@@ -121,6 +214,7 @@ class Program:
         self.notes = tuple(notes)
         self._report = report
         self._state: dict[str, Any] | None = None  # by name; None: the initial values
+        self._methods: dict[str, Method] = {}
 
     @classmethod
     def load(cls, path: Path) -> Program:
@@ -145,25 +239,60 @@ class Program:
     def _signature(self) -> _native.Signature:
         return _native.signature(self.pte, "program")
 
-    def _ports(self, kind: str, found: Sequence[_native.InputType]) -> list[Port]:
-        ports = [Port(port.name, port.dtype, tuple(port.shape)) for port in found]
-        details = [] if self._report is None else json.loads(self._report.to_json()).get(kind, [])
-        if len(details) != len(ports):
-            return ports
-        return [
-            Port(row["name"], port.dtype, port.shape, row.get("scale"), row.get("zero_point"))
-            for port, row in zip(ports, details, strict=True)
-        ]
+    @property
+    def methods(self) -> list[str]:
+        """The names of the program's methods."""
+        return list(self._signature.methods)
+
+    def __getitem__(self, method: str) -> Method:
+        """The method of this name. Raises: KeyError for another name."""
+        if method not in self.methods:
+            raise KeyError(f"{method!r}: the program has {', '.join(self.methods)}")
+        if method not in self._methods:
+            self._methods[method] = Method(self, method)
+        return self._methods[method]
+
+    @property
+    def _main(self) -> Method:
+        return self[self._signature.method]
+
+    def _details_of(self, method: str) -> dict[str, Any]:
+        """The part of the report about a method, as JSON; nothing, if the program was loaded from a file."""
+        if self._report is None:
+            return {}
+        details: dict[str, Any] = json.loads(self._report.to_json())
+        return next((each for each in details.get("methods", []) if each["method"] == method), details)
 
     @cached_property
+    def _first_state(self) -> dict[str, list[tuple[str, Any]]]:
+        return dict(_native.first_state(self.pte, "program"))
+
+    def _state_of(self, method: str) -> dict[str, Any]:
+        """The state that a method begins with; nothing: the initial values."""
+        if self._state is None:
+            return {}
+        return {name: self._state[name] for name, _ in self._first_state[method]}
+
+    def _take_state(self, method: str, done: Run) -> None:
+        """Keeps the state after the run of a method, for the runs that follow."""
+        after = list(done.state.values())
+        if not after:
+            return
+        if len(self.methods) == 1 and self._state is None:  # all state is that of the run
+            self._state = {name: array.copy() for name, array in done.state.items()}
+            return
+        names = [name for name, _ in self._first_state[method]]
+        self.state.update({name: array.copy() for name, array in zip(names, after, strict=True)})
+
+    @property
     def inputs(self) -> list[Port]:
         """The inputs, in order, with name, dtype, shape and scale."""
-        return self._ports("inputs", self._signature.inputs)
+        return self._main.inputs
 
-    @cached_property
+    @property
     def outputs(self) -> list[Port]:
         """The outputs, in order, with name, dtype, shape and scale."""
-        return self._ports("outputs", self._signature.outputs)
+        return self._main.outputs
 
     @property
     def target(self) -> str:
@@ -188,22 +317,16 @@ class Program:
         program once for each; the outputs are joined in the same way. A program that keeps state passes it from sample to sample and
         from run to run; reset() begins again. Raises: InputError for inputs that do not fit.
         """
-        names = {name: options.pop(name) for name in list(options) if name not in RUN_OPTIONS}
-        done = run(
-            self.pte, self._in_order(inputs, names), timed=timed, threads=threads, state=self._state or None, **options
-        )
-        if self._state is not None or done.state:
-            self._state = {name: array.copy() for name, array in done.state.items()}
-        return done
+        return self._main.run(*inputs, timed=timed, threads=threads, **options)
 
     __call__ = run
 
     @property
     def state(self) -> dict[str, Any]:
-        """The tensors that the program keeps from run to run, by the names of the model's buffers. Change the arrays, or assign others,
+        """The tensors that the program keeps from run to run, by the names of the model's buffers; methods share those of one name. Change the arrays, or assign others,
         to go on from another state; reset() gives the initial values. Empty for a program without state."""
         if self._state is None:
-            self._state = {name: array.copy() for name, array in _native.first_state(self.pte, "program")}
+            self._state = {name: array.copy() for states in self._first_state.values() for name, array in states}
         return self._state
 
     @state.setter
@@ -218,29 +341,6 @@ class Program:
     def reset(self) -> None:
         """Gives the state its initial values."""
         self._state = None
-
-    def _in_order(self, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The inputs in order; None without inputs."""
-        alone = given[0] if len(given) == 1 else None
-        if isinstance(alone, Mapping):
-            given, named = (), {**alone, **named}
-        elif isinstance(alone, (list, tuple)) and not named and all(map(is_array, alone)):
-            given = tuple(alone)
-        if not named:
-            return given or None
-        names = [port.name for port in self.inputs]
-        # Also the names that a file has, and "x" for the only input.
-        others = {f"input_{n}": name for n, name in enumerate(names)} | ({"x": names[0]} if len(names) == 1 else {})
-        named = {name if name in names else others.get(name, name): value for name, value in named.items()}
-        unknown = [name for name in named if name not in names[len(given) :]]
-        if unknown:
-            raise unknown_input(unknown[0], names[len(given) :])
-        missing = [name for name in names[len(given) :] if name not in named]
-        if missing:
-            raise usage_error(
-                "inputs", f"no array for the input {missing[0]}", expected=", ".join(names), got=", ".join(named)
-            )
-        return [*given, *(named[name] for name in names[len(given) :])]
 
     def explain(self) -> Explanation:
         """Where each node of the model runs, why, and what it costs. Raises: UsageError for a program that was loaded from a file."""
@@ -270,6 +370,7 @@ class Program:
             "pte": self.pte,
             "notes": self.notes,
             "_state": self._state,
+            "_methods": {},
             "_report": None if self._report is None else _SavedReport(self._report),
         }
 
@@ -310,12 +411,13 @@ def _write_page(report: _native.CompileReport, options: CompileOptions) -> None:
 
 
 def compile(
-    model: ModelLike,
+    model: ModelLike | Mapping[str, ModelLike],
     inputs: Inputs | None = None,
     *,
     target: Target | None = None,
     quantize: str | None = None,
     calibration: Calibration | None = None,
+    sequences: Sequences | None = None,
     note: Callable[[Diagnostic], None] | None = None,
     progress: bool | Progress | None = None,
     **options: Unpack[CompileOptions],
@@ -323,12 +425,14 @@ def compile(
     """Compiles a model for an Ethos-U NPU, or for VGF, as `carina compile` does, to the same bytes.
 
     model: a path of a .pt2, .tosa, .vgf or .tflite; its bytes; a torch.nn.Module, which is exported in evaluation mode; or an
-    ExportedProgram, float or from convert_pt2e. inputs: example inputs for a torch.nn.Module, as tensors or arrays.
+    ExportedProgram, float or from convert_pt2e. Or a dict of such models by name: the methods of one program, which share the buffers
+    of one name; `inputs` and `calibration` are then dicts by method too. inputs: example inputs for a torch.nn.Module, as tensors or arrays.
     target: one of carina.targets(); board=, one of `carina targets --boards`, sets it too, with the memories and the budgets. quantize: "int8", "int8-only", "int16x8", "int8x4", "auto" or "none", with details after plus
     signs. The default is the model's own quantization, or int8 if there is calibration data. calibration: a path (.npz,
     .npy, a folder of them or of images, whose channel values v become (v / 255 - mean) / std), or "random" for cycles and memory without data; arrays by input name, with samples along the first axis; one array; or an iterable of samples, such as
     a DataLoader, a Dataset or a list: each item is an array, a tuple or a dict of arrays, of one sample or a batch, and what follows the
-    inputs (labels) is not used. note: a function that gets each note and warning; by default, warnings become Python warnings.
+    inputs (labels) is not used. sequences: calibration data of a model that keeps state, instead of calibration: an iterable of arrays
+    whose first axis is time, or of dicts of such arrays by input; state is carried along each, and each begins with the initial state. note: a function that gets each note and warning; by default, warnings become Python warnings.
     progress: True for a bar, or a function of step, done and total.
 
     options: those of `carina compile`, with the same names; help(carina._option_table.CompileOptions) describes each. report: an .html
@@ -339,7 +443,7 @@ def compile(
     """
     check_names(options, CompileOptions)
     notes = Notes(note)
-    request = request_of(model, inputs, target, quantize, calibration, options, notes)
+    request = request_of(model, inputs, target, quantize, calibration, options, notes, sequences=sequences)
     with Shown(progress) as listener:
         done = _native.compile(request, note=notes, progress=listener)
     _write_page(done.report, options)
@@ -347,12 +451,13 @@ def compile(
 
 
 def explain(
-    model: ModelLike,
+    model: ModelLike | Mapping[str, ModelLike],
     inputs: Inputs | None = None,
     *,
     target: Target | None = None,
     quantize: str | None = None,
     calibration: Calibration | None = None,
+    sequences: Sequences | None = None,
     note: Callable[[Diagnostic], None] | None = None,
     progress: bool | Progress | None = None,
     **options: Unpack[CompileOptions],
@@ -364,7 +469,7 @@ def explain(
     """
     check_names(options, CompileOptions)
     notes = Notes(note)
-    request = request_of(model, inputs, target, quantize, calibration, options, notes, "explain")
+    request = request_of(model, inputs, target, quantize, calibration, options, notes, "explain", sequences)
     with Shown(progress) as listener:
         report = _native.explain(request, note=notes, progress=listener)
     _write_page(report, options)

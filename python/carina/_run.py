@@ -144,6 +144,7 @@ def run(
     timed: Literal[True],
     data: Path | Sequence[Path] = (),
     state: Mapping[str, Any] | None = None,
+    method: str = "",
     on: Literal["host", "vulkan"] = "host",
     portable_kernels: bool = False,
     threads: int = 1,
@@ -158,6 +159,7 @@ def run(
     *,
     data: Path | Sequence[Path] = (),
     state: Mapping[str, Any] | None = None,
+    method: str = "",
     timed: bool = False,
     on: Literal["host", "vulkan"] = "host",
     portable_kernels: bool = False,
@@ -172,6 +174,7 @@ def run(
     *,
     data: Path | Sequence[Path] = (),
     state: Mapping[str, Any] | None = None,
+    method: str = "",
     timed: bool = False,
     on: Literal["host", "vulkan"] = "host",
     portable_kernels: bool = False,
@@ -185,7 +188,7 @@ def run(
     program: a .pte, its path or its bytes. inputs: one array per input, of its type and shape, in order or by name (input_0, input_1 ...,
     since a file has no names); None: ones, as in ExecuTorch's runner. Arrays with several samples along the first axis run the program
     once for each sample, in order: state of the program is passed from each to the next. Dense arrays are not copied. state: the
-    state to begin with, as Run.state has it; None: the initial values. data: .ptd files; by default the one beside the program. timed: also estimate
+    state to begin with, as Run.state has it; None: the initial values. method: the method to run; by default forward, or the first one. data: .ptd files; by default the one beside the program. timed: also estimate
     cycles. on: "host", or "vulkan" for VGF delegates. options: system_config, memory_mode, config, for timed runs.
     Raises: InputError for a damaged program, an unknown backend or kernel, inputs that do not fit.
     """
@@ -195,9 +198,10 @@ def run(
     with Shown(progress) as listener:
         done = _native.run(
             file,
-            _in_order(inputs, lambda: [port.name for port in _native.signature(file, name).inputs]),
+            _in_order(inputs, lambda: [port.name for port in _native.signature(file, name, method).inputs]),
             name=name,
             state=None if state is None else arrays_of(list(state.values())),
+            method=method,
             data=paths(data),
             timed=timed,
             memories=memories(options),

@@ -53,15 +53,18 @@ void bind_inspection(nb::module_& module) {
                                         "The inputs and outputs of a program, and its accelerator.")
       .def_ro("inputs", &inspect::ProgramSignature::inputs)
       .def_ro("outputs", &inspect::ProgramSignature::outputs)
+      .def_ro("methods", &inspect::ProgramSignature::methods, "The names of the program's methods.")
+      .def_ro("method", &inspect::ProgramSignature::method, "The method with these inputs and outputs.")
       .def_ro("target", &inspect::ProgramSignature::target, "The name of an NPU, \"vgf\", \"tosa\" or \"\".");
   module.def(
       "signature",
-      [](const nb::bytes& pte, const std::string& name) {
+      [](const nb::bytes& pte, const std::string& name, const std::string& method) {
         const Buffer file = buffer_of(pte);
-        return call({}, [&](const Log&) { return inspect::signature_of(file, name); });
+        return call({}, [&](const Log&) { return inspect::signature_of(file, name, method); });
       },
-      "pte"_a, "name"_a = "program",
-      "Returns the inputs, outputs and accelerator of a .pte or .bpte. `name` appears in messages.");
+      "pte"_a, "name"_a = "program", "method"_a = "",
+      "Returns the inputs, outputs and accelerator of a .pte or .bpte. `name` appears in messages. `method`: \"\" is "
+      "forward, or the first one.");
   module.def(
       "c_source",
       [](const nb::bytes& pte, const std::string& name, const std::vector<PortText>& inputs,

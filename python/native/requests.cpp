@@ -6,6 +6,10 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -83,6 +87,37 @@ void set_samples(driver::CompileRequest& request, const std::vector<std::vector<
   };
 }
 
+// Each sequence has an array for each input, with time along the first axis.
+void set_sequences(driver::CompileRequest& request, const std::vector<std::map<std::string, Array>>& given) {
+  std::vector<std::map<std::string, Tensor>> sequences;
+  for (const std::map<std::string, Array>& arrays : given) {
+    std::map<std::string, Tensor>& tensors = sequences.emplace_back();
+    for (const auto& [name, array] : arrays) tensors.emplace(name, tensor_of(array));
+  }
+  request.samples =
+      [sequences = std::move(sequences)](std::span<const datasets::InputType> inputs) -> Result<datasets::DataSet> {
+    std::vector<datasets::Sample> all;
+    std::vector<size_t> firsts;
+    for (size_t n = 0; n < sequences.size(); ++n) {
+      const std::string where = fmt::format("sequences[{}]", n);
+      CARINA_CHECKED(datasets::check_names(sequences[n], inputs, where));
+      CARINA_TRY(std::vector<datasets::Sample> steps, datasets::split_samples(sequences[n], inputs, where));
+      firsts.push_back(all.size());
+      std::ranges::move(steps, std::back_inserter(all));
+    }
+    return datasets::DataSet(std::move(all)).in_sequences(std::move(firsts));
+  };
+}
+
+// The model and the data of `further` become a method. Its other arguments are those of the request.
+void add_method(driver::CompileRequest& request, const std::string& name, const driver::CompileRequest& further) {
+  request.further_methods.push_back({.name = name,
+                                     .model = further.model,
+                                     .file = further.file,
+                                     .calibration = further.calibration,
+                                     .samples = further.samples});
+}
+
 void set_output(driver::CompileRequest& request, const std::string& word) {
   request.output = enum_of<driver::CompileRequest::Output>(word, "output");
 }
@@ -115,8 +150,14 @@ void bind_request(nb::module_& module) {
       .def_rw("quantize", &CompileRequest::quantize)
       .def("set_arrays", set_arrays, "arrays"_a,
            "Sets the calibration data: an array for each input, with one or several samples, as in an .npz.")
+      .def("set_sequences", set_sequences, "sequences"_a,
+           "Sets the calibration data of a model that keeps state: sequences, each of which has an array for each "
+           "input, "
+           "with time along the first axis. Each begins with the initial state.")
       .def("set_samples", set_samples, "samples"_a,
            "Sets the calibration data: samples with one array for each input, in order.")
+      .def("add_method", add_method, "name"_a, "further"_a,
+           "Adds a method of the program, with the model and the calibration data of another request.")
       .def_rw("locations", &CompileRequest::locations,
               "Locations of operators in dumped TOSA files, by the user's nodes from which they were lowered.")
       .def_rw("layers", &CompileRequest::layers, "Whether the report contains the estimate of each operation.")

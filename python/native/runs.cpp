@@ -1,4 +1,5 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -7,6 +8,7 @@
 #include "enum_names.h"
 #include "execute/external_data.h"
 #include "execute/interpret.h"
+#include "execute/method_sessions.h"
 #include "execute/npu.h"
 #include "execute/program_session.h"
 #include "execute/run.h"
@@ -97,10 +99,12 @@ std::vector<std::pair<std::string, nb::object>> arrays_of(std::span<const datase
   return arrays;
 }
 
-// The state with which a program begins.
-Result<std::vector<datasets::NamedTensor>> first_state(const Buffer& pte, const std::string& name) {
-  CARINA_TRY(const auto session, execute::ProgramSession::load(pte, name, {}, {}));
-  return session->state();
+// The state with which the methods of a program begin.
+Result<std::map<std::string, std::vector<datasets::NamedTensor>>> first_state(const Buffer& pte,
+                                                                              const std::string& name) {
+  const Log log;
+  CARINA_TRY(const auto methods, execute::MethodSessions::load(pte, name, {}, log));
+  return methods.states();
 }
 
 void bind_run(nb::module_& module) {
@@ -126,8 +130,8 @@ void bind_runs(nb::module_& module) {
   module.def(
       "run",
       [](const nb::bytes& pte, const Inputs& inputs, const std::string& name, const Inputs& state,
-         std::vector<std::string> data, bool timed, targets::TargetRequest memories, const std::string& vgf,
-         bool portable_kernels, int threads, NoteListener note, ProgressListener progress) {
+         const std::string& method, std::vector<std::string> data, bool timed, targets::TargetRequest memories,
+         const std::string& vgf, bool portable_kernels, int threads, NoteListener note, ProgressListener progress) {
         const RunArguments arguments{.pte = buffer_of(pte),
                                      .name = name,
                                      .inputs = inputs,
@@ -138,26 +142,32 @@ void bind_runs(nb::module_& module) {
                                           .memories = {},
                                           .threads = threads,
                                           .vgf = enum_of<execute::VgfDevice>(vgf, "on"),
-                                          .portable_kernels = portable_kernels};
+                                          .portable_kernels = portable_kernels,
+                                          .method = method};
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return executed(arguments, options, log); });
       },
       "pte"_a, "inputs"_a.none() = nb::none(), nb::kw_only(), "name"_a = "program.pte", "state"_a.none() = nb::none(),
-      "data"_a = std::vector<std::string>(), "timed"_a = false, "memories"_a = targets::TargetRequest{},
-      "vgf"_a = "host", "portable_kernels"_a = false, "threads"_a = 1, CARINA_LISTENERS,
+      "method"_a = "", "data"_a = std::vector<std::string>(), "timed"_a = false,
+      "memories"_a = targets::TargetRequest{}, "vgf"_a = "host", "portable_kernels"_a = false, "threads"_a = 1,
+      CARINA_LISTENERS,
       "`carina run`: kernels on the CPU, Ethos-U delegates bit for bit on the simulated NPU. `inputs`: one array per "
       "input, in order, of one sample or several; dense ones are not copied. None: ones. `state`: one array per state "
       "of "
-      "the program, to begin with; None: the initial values. `vgf`: \"host\" or "
+      "the program, to begin with; None: the initial values. `method`: \"\" is forward, or the first one. `vgf`: "
+      "\"host\" or "
       "\"vulkan\".");
   module.def(
       "first_state",
       [](const nb::bytes& pte, const std::string& name) {
         const Buffer file = buffer_of(pte);
-        return arrays_of(call({}, [&](const Log&) { return first_state(file, name); }));
+        std::map<std::string, std::vector<std::pair<std::string, nb::object>>> states;
+        for (const auto& [method, state] : call({}, [&](const Log&) { return first_state(file, name); }))
+          states[method] = arrays_of(state);
+        return states;
       },
-      nb::sig("def first_state(pte: bytes, name: str) -> list[tuple[str, NDArray[Any]]]"), "pte"_a, "name"_a,
-      "Name and array of each state with which a program begins.");
+      nb::sig("def first_state(pte: bytes, name: str) -> dict[str, list[tuple[str, NDArray[Any]]]]"), "pte"_a, "name"_a,
+      "For each method, name and array of each state with which it begins. A state that methods share has one name.");
   module.def(
       "interpret",
       [](const nb::bytes& tosa, const Inputs& inputs, const std::string& name, bool profile, const std::string& level,

@@ -39,12 +39,20 @@ class DataSet {
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = i * size_ / numbers.size();
     return numbers;
   }
+  // The same samples as several sequences, of which each begins with one of these numbers, in ascending order.
+  [[nodiscard]] DataSet in_sequences(std::vector<size_t> firsts) && {
+    firsts_ = std::move(firsts);
+    return std::move(*this);
+  }
+  // Whether state has its initial values before this sample. All samples are one sequence by default.
+  [[nodiscard]] bool begins_sequence(size_t n) const { return n == 0 || std::ranges::binary_search(firsts_, n); }
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] Result<Sample> sample(size_t n) const { return source_(n); }
 
  private:
   size_t size_;
   Source source_;
+  std::vector<size_t> firsts_;
 };
 
 }  // namespace carina::datasets

@@ -10,6 +10,7 @@
 #include "datasets/image_input_internal.h"
 #include "datasets/number_text_internal.h"
 #include "datasets/samples_internal.h"
+#include "datasets/sound_input_internal.h"
 #include "files/file_kind.h"
 #include "tensor/npy.h"
 
@@ -31,6 +32,7 @@ struct Context {
   const ImageOptions& images;
   const Log& log;
   Archive archive = Archive::kNamed;
+  const SoundOptions* sound = nullptr;  // nullptr: a sound file is an error
 };
 
 // Converts an int64 array, NumPy's default for integers, to int32. No value if an element does not fit.
@@ -129,6 +131,10 @@ Result<Stack> stack_of_file(const std::string& path, const InputType& input, con
   if (image_format_of(file) != ImageFormat::kNone) {
     CARINA_TRY(Tensor sample, image_tensor(file, input, context.images, path));
     return Stack{.samples = {std::move(sample)}};
+  }
+  if (context.sound != nullptr && files::kind_of(file) == files::FileKind::kWav) {
+    CARINA_TRY(std::vector<Tensor> steps, sound_steps(file, input, *context.sound, path, context.log));
+    return Stack{.samples = std::move(steps), .join = Join::kNewAxis};
   }
   if (has_ending(path, ".csv")) return stack_of_csv(file, input, path, context.log);
   if (has_ending(path, ".bin")) return stack_of_bytes(file, input, path);
@@ -339,9 +345,10 @@ Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<cons
 }
 
 Result<InputBatch> load_sequence(std::span<const std::string> specs, std::span<const InputType> inputs,
-                                 const ImageOptions& images, const Log& log) {
-  CARINA_TRY(const std::vector<Stack> stacks,
-             stacks_of(specs, inputs, {.images = images, .log = log, .archive = Archive::kNamedOrInOrder}));
+                                 const ImageOptions& images, const SoundOptions& sound, const Log& log) {
+  CARINA_TRY(
+      const std::vector<Stack> stacks,
+      stacks_of(specs, inputs, {.images = images, .log = log, .archive = Archive::kNamedOrInOrder, .sound = &sound}));
   CARINA_TRY(InputBatch batch, batch_of(stacks, inputs));
   batch.join = Join::kNewAxis;
   return batch;

@@ -39,6 +39,11 @@ struct ImageOptions {
   ImageDecoder decoder = nullptr;  // decode_image() of the library images; nullptr: an image as an input is an error
 };
 
+// How a sound file becomes the steps of a sequence.
+struct SoundOptions {
+  int64_t rate = 0;  // in Hz, that the model takes: a file of another rate is an error; 0: any
+};
+
 struct InputBatch {
   std::vector<Sample> samples;
   // How the samples were stored in their files. The outputs are joined in the same way.
@@ -60,9 +65,9 @@ Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<cons
 
 // Loads the steps of a sequence, whose first axis is time, in the same way. Outputs are stacked along a new first axis,
 // also where the inputs' first axis has size 1. An .npz whose arrays have other names than the inputs holds them in the
-// order of the inputs, since a program has no names.
+// order of the inputs, since a program has no names. A .wav is cut into steps of the input's size.
 Result<InputBatch> load_sequence(std::span<const std::string> specs, std::span<const InputType> inputs,
-                                 const ImageOptions& images, const Log& log);
+                                 const ImageOptions& images, const SoundOptions& sound, const Log& log);
 
 // Loads the inputs of exactly one sample. Errors: those of load_batch(); several samples.
 Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs,

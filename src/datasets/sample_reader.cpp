@@ -258,6 +258,12 @@ void SampleReader::note_unread(const Log& log) const {
             .severity = Severity::kNote});
 }
 
+std::vector<size_t> SampleReader::sequences() const {
+  std::vector<size_t> firsts;
+  for (const Shard& shard : state_->shards) firsts.push_back(shard.first);
+  return firsts;
+}
+
 Result<Sample> SampleReader::sample(size_t n) {
   if (!state_->images.files.empty()) {
     const std::string& path = state_->images.files[n].path;
@@ -314,7 +320,8 @@ Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const
   CARINA_TRY(SampleReader opened, SampleReader::open(path, inputs, images));
   opened.note_unread(log);
   const auto reader = std::make_shared<SampleReader>(std::move(opened));
-  return datasets::DataSet(reader->size(), [reader](size_t n) { return reader->sample(n); });
+  return datasets::DataSet(reader->size(), [reader](size_t n) { return reader->sample(n); })
+      .in_sequences(reader->sequences());
 }
 
 Result<std::vector<Sample>> first_samples(const datasets::DataSet& data, size_t max) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "carina/log.h"
 #include "datasets/data_set.h"
@@ -29,6 +30,8 @@ class SampleReader {
                                    const ImageOptions& images = {});
 
   [[nodiscard]] size_t size() const;
+  // The first sample of each file: for a model with state, each file is a sequence.
+  [[nodiscard]] std::vector<size_t> sequences() const;
   // Call it from one thread at a time, best in ascending order. Errors: damaged data, files that have changed.
   Result<Sample> sample(size_t n);
   // Returns whether there are labels. Errors: only some files have labels, or the counts of labels and samples differ.

@@ -13,12 +13,11 @@
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
 #include "driver/compile_tflite.h"
+#include "driver/dump_delegates_internal.h"
 #include "driver/methods.h"
-#include "driver/operator_origins_internal.h"
 #include "driver/prepared_model.h"
 #include "driver/state_note_internal.h"
 #include "files/file_kind.h"
-#include "frontend/tosa/flatbuffer.h"
 #include "lower/lower.h"
 #include "models/passes.h"
 #include "partition/partition.h"
@@ -75,7 +74,9 @@ Result<Compilation> compile_file(const CompileRequest& request, const backends::
   log.progress("read", 0, 1);
   if (is_graph(request)) {
     CARINA_TRY(ir::Graph graph, read_tosa_graph(request, log));
-    return compile_tosa(std::move(graph), request.model, options, backend, log);
+    Compilation compilation = compile_tosa(std::move(graph), request.model, options, backend, log);
+    note_state(compilation, log);
+    return compilation;
   }
   CARINA_TRY(const Buffer file, pt2_file(request));
   Compilation compilation = compile_pt2(file, request.model, options, backend, log);
@@ -113,38 +114,12 @@ void note_costly_floats(const Compilation& compilation, const CompileRequest& re
     log.note(*note);
 }
 
-std::vector<std::byte> bytes_of(const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
-
-// Adds the files of `--dump` for delegate `index`: its TOSA graph, the origins of the graph's operators, and the
-// backend's artifacts.
-Result<void> dump(DumpFolder& folder, const Compilation& compilation, size_t index, const backends::Backend& backend,
-                  const CompileRequest& request) {
-  const Delegated& delegated = *compilation.delegated;
-  ir::Graph graph = delegated.split.tosa[index];
-  const std::string origins = operators_json(compilation.model, graph);
-  CARINA_CHECKED(folder.add(fmt::format("output_tag{}_operators.json", index), bytes_of(origins)));
-  for (ir::Node& node : graph.nodes) {
-    const auto location = request.locations.find(user_node_of(compilation.model, node));
-    if (location != request.locations.end()) node.source = location->second;
-  }
-  graph.name = "main";  // the name under which the TOSA reference model looks it up
-  CARINA_TRY(auto tosa, tosa::write_tosa({.graphs = {std::move(graph)}}));
-  CARINA_CHECKED(folder.add(fmt::format("output_tag{}_{}.tosa", index, backend.tosa_spec), std::move(tosa)));
-  for (const backends::Artifact& artifact : delegated.delegates[index].artifacts)
-    CARINA_CHECKED(folder.add(fmt::format("output_tag{}_{}", index, artifact.suffix), artifact.bytes));
-  return {};
-}
-
 // The folder of `--dump` with the files of every delegate, not yet in their place. No value without `--dump`.
 Result<std::optional<DumpFolder>> dumped(const Compilation& compilation, const backends::Backend& backend,
                                          const CompileRequest& request) {
   if (request.dump_folder.empty()) return std::nullopt;
   CARINA_TRY(DumpFolder folder, DumpFolder::open(request.dump_folder));
-  for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
-    CARINA_CHECKED(dump(folder, compilation, i, backend, request));
+  CARINA_CHECKED(dump_delegates(folder, compilation, backend, request));
   return folder;
 }
 
@@ -258,7 +233,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   const ScopedThreadPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
-  if (!request.methods.empty()) return compile_methods(request, backend, log);
+  if (!request.methods.empty() || !request.further_methods.empty()) return compile_methods(request, backend, log);
   if (request.output == CompileRequest::Output::kTflite) {
     CARINA_TRY(const Buffer file, tflite_file(request));
     return compile_tflite(file, request, backend, log);
@@ -294,6 +269,7 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   request.check = options::Check::kOff;  // no program is written
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   request.estimates = !backend.lowering.takes_floats;
+  if (!request.methods.empty() || !request.further_methods.empty()) return explain_methods(request, backend, log);
   auto made = compile_file(request, backend, log);
   if (!made) return explained_parts(request, backend, log, std::move(made).error());
   const Compilation compilation = *std::move(made);

@@ -37,6 +37,15 @@ struct PreparedModel;
 using FindAlternatives = std::function<Result<std::vector<results::Alternative>>(
     const CompileRequest& request, const PreparedModel& model, const results::CompileReport& now, const Log& log)>;
 
+// A further method of a program, whose model may be in memory.
+struct FurtherMethod {
+  std::string name;
+  std::string model;                  // as in CompileRequest
+  Buffer file = {};                   // likewise
+  std::string calibration = {};       // likewise
+  models::SampleSource samples = {};  // likewise
+};
+
 // A request of a command. Its options are the rows of carina/options.def.
 struct CompileRequest : options::PartitionOptions,
                         options::ScheduleOptions,
@@ -48,6 +57,7 @@ struct CompileRequest : options::PartitionOptions,
   models::QuantizeFlags quantize = {};
   datasets::ImageOptions images = {};  // of calibration data that are images
   models::SampleSource samples = {};   // used instead of `calibration`, which is then only the name in messages
+  std::vector<FurtherMethod> further_methods = {};  // in addition to those that `methods` names
   // Maps names of the user's nodes to the location text of their operators in dumped TOSA files. Other operators get
   // the source line.
   std::map<std::string, std::string> locations = {};

@@ -10,6 +10,7 @@
 #include "base/text/nearest.h"
 #include "datasets/random_samples.h"
 #include "datasets/sample_reader.h"
+#include "driver/flat_tosa.h"
 #include "files/file_kind.h"
 #include "files/tflite_file.h"
 #include "files/tosa_file.h"
@@ -180,10 +181,7 @@ Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log)
               .severity = Severity::kNote});
   }
   CARINA_TRY(ir::Module module, graph_of(request, "8K"));
-  if (module.graphs.size() == 1) return std::move(module.main());
-  return fail({.where = request.model,
-               .what = "control flow does not run on the NPU",
-               .got = fmt::format("{} regions", module.graphs.size())});
+  return flat_tosa(std::move(module), request.loop_rounds, request.model, log);
 }
 
 }  // namespace carina::driver

@@ -10,12 +10,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
+#include "driver/dump_delegates_internal.h"
 #include "driver/package.h"
 #include "driver/state_note_internal.h"
 #include "models/quantize.h"
@@ -31,6 +34,11 @@ struct Method {
 
 std::unexpected<Diagnostics> usage(std::string what, std::string got) {
   return fail({.where = "--method", .what = std::move(what), .got = std::move(got), .fault = Fault::kUsage});
+}
+
+// A method's name is part of the names of dumped files.
+bool is_name_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
 // Reads "NAME" (of the request's own model) and "NAME=MODEL[,SAMPLES]".
@@ -50,14 +58,23 @@ Result<std::vector<Method>> methods_of(const CompileRequest& request) {
     method.request.samples = {};
     method.request.calibration = comma == std::string::npos ? "" : text.substr(comma + 1);
   }
+  for (const FurtherMethod& further : request.further_methods) {
+    Method& method = methods.emplace_back(Method{.name = further.name, .request = request});
+    method.request.model = further.model;
+    method.request.file = further.file;
+    method.request.samples = further.samples;
+    method.request.calibration = further.calibration;
+  }
   std::set<std::string> names;
   for (Method& method : methods) {
+    if (!std::ranges::all_of(method.name, is_name_character))
+      return usage("a method's name has letters, digits, '_', '-' and '.' only", method.name);
     if (!names.insert(method.name).second) return usage("two methods have one name", method.name);
     if (is_graph(method.request)) return usage("a method is a .pt2", method.request.model);
     CARINA_TRY(method.request.file, pt2_file(method.request));
     method.request.methods.clear();
+    method.request.further_methods.clear();
   }
-  if (request.output != CompileRequest::Output::kProgram) return usage("only a .pte has several methods", "");
   return methods;
 }
 
@@ -99,46 +116,100 @@ Result<StateLimits> limits_of(const std::vector<Method>& methods, const std::set
   return limits;
 }
 
-void note_method(const Method& method, const Compilation& compilation, const results::CompileReport& report,
-                 const Log& log) {
-  const size_t nodes = compilation.delegated->split.partitioned.program.nodes.size();
-  log.note({.where = method.request.model,
-            .what = fmt::format("method {}: {} delegates, {} operators on the CPU{}", method.name,
-                                report.delegates.size(), nodes - report.delegates.size(),
-                                report.cycles ? fmt::format(", {} cycles", *report.cycles) : ""),
-            .severity = Severity::kNote});
+// The buffers that all methods share, and the ranges of those that are quantized.
+struct SharedStates {
+  std::set<std::string> names;
+  StateLimits limits;
+};
+
+Result<SharedStates> shared_states_of(const std::vector<Method>& methods) {
+  SharedStates states;
+  CARINA_TRY(states.names, states_of(methods));
+  if (!states.names.empty()) {
+    CARINA_TRY(states.limits, limits_of(methods, states.names));
+  }
+  return states;
+}
+
+Result<Compilation> compiled_method(const Method& method, const SharedStates& states, const backends::Backend& backend,
+                                    const Log& log) {
+  CARINA_TRY(CompileOptions options, options_of(method.request, log));
+  options.shared_states = states.names;
+  options.quantize.state_limits = states.limits;
+  return compile_pt2(method.request.file, method.request.model, options, backend, log);
+}
+
+results::CompileReport report_of(const Method& method, const Compilation& compilation,
+                                 const backends::Backend& backend) {
+  results::CompileReport report = compile_report(compilation, backend, delegate_options_of(method.request));
+  report.method = method.name;
+  return report;
+}
+
+// The report of the first method, which has those of the others.
+results::CompileReport joined(std::vector<results::CompileReport> reports) {
+  results::CompileReport first = std::move(reports.front());
+  reports.erase(reports.begin());
+  first.methods = std::move(reports);
+  return first;
+}
+
+// The files of `--dump` of all methods. The delegates are numbered through the program.
+Result<std::optional<DumpFolder>> dumped(const std::vector<Method>& methods,
+                                         const std::vector<Compilation>& compilations,
+                                         const backends::Backend& backend) {
+  const std::string& path = methods.front().request.dump_folder;
+  if (path.empty()) return std::nullopt;
+  CARINA_TRY(DumpFolder folder, DumpFolder::open(path));
+  size_t first = 0;
+  for (size_t i = 0; i < methods.size(); ++i) {
+    CARINA_CHECKED(dump_delegates(folder, compilations[i], backend, methods[i].request,
+                                  {.method = methods[i].name, .first = first}));
+    first += compilations[i].delegated->delegates.size();
+  }
+  return folder;
 }
 
 }  // namespace
 
 Result<Compiled> compile_methods(const CompileRequest& request, const backends::Backend& backend, const Log& log) {
   CARINA_TRY(const std::vector<Method> methods, methods_of(request));
-  CARINA_TRY(const std::set<std::string> states, states_of(methods));
-  StateLimits limits;
-  if (!states.empty()) {
-    CARINA_TRY(limits, limits_of(methods, states));
-  }
+  if (request.output != CompileRequest::Output::kProgram) return usage("only a .pte has several methods", "");
+  CARINA_TRY(const SharedStates states, shared_states_of(methods));
   std::vector<Compilation> compilations;
-  Compiled compiled;
+  std::vector<results::CompileReport> reports;
   for (const Method& method : methods) {
-    CARINA_TRY(CompileOptions options, options_of(method.request, log));
-    options.shared_states = states;
-    options.quantize.state_limits = limits;
-    compilations.push_back(compile_pt2(method.request.file, method.request.model, options, backend, log));
-    Compilation& made = compilations.back();
+    CARINA_TRY(Compilation made, compiled_method(method, states, backend, log));
     if (!made.errors.empty()) return fail(std::move(made.errors));
     note_state(made, log);
-    results::CompileReport report = compile_report(made, backend, options.delegate);
-    if (!report.over_budget.empty()) return fail(std::move(report.over_budget));
-    note_method(method, made, report, log);
-    if (compilations.size() == 1) compiled.report = std::move(report);
+    reports.push_back(report_of(method, made, backend));
+    if (!reports.back().over_budget.empty()) return fail(std::move(reports.back().over_budget));
+    compilations.push_back(std::move(made));
   }
   std::vector<PackagedMethod> packaged;
   for (size_t i = 0; i < methods.size(); ++i)
     packaged.push_back({.name = methods[i].name, .delegated = *compilations[i].delegated});
+  Compiled compiled;
+  CARINA_TRY(compiled.dump, dumped(methods, compilations, backend));
   CARINA_TRY(compiled.program, package_methods(packaged, request.cpu_kernels));
-  compiled.report.program_bytes = static_cast<int64_t>(compiled.program.size());
+  for (results::CompileReport& report : reports) report.program_bytes = static_cast<int64_t>(compiled.program.size());
+  compiled.report = joined(std::move(reports));
   return compiled;
+}
+
+Result<results::CompileReport> explain_methods(const CompileRequest& request, const backends::Backend& backend,
+                                               const Log& log) {
+  CARINA_TRY(const std::vector<Method> methods, methods_of(request));
+  // Without states if a method cannot be quantized: its compilation below fails for the same reasons.
+  const SharedStates states = shared_states_of(methods).value_or(SharedStates());
+  std::vector<results::CompileReport> reports;
+  for (const Method& method : methods) {
+    CARINA_TRY(Compilation made, compiled_method(method, states, backend, log));
+    if (!has_diagnostics(made)) return fail(std::move(made.errors));
+    note_state(made, log);
+    reports.push_back(report_of(method, made, backend));
+  }
+  return joined(std::move(reports));
 }
 
 }  // namespace carina::driver

@@ -89,6 +89,8 @@ Split whole_graph_delegated(ir::Graph tosa) {
     call.inputs.push_back(result.program.add_value(tosa[input].name, tosa[input].dtype, tosa[input].shape));
   for (const ir::ValueId output : tosa.outputs)
     call.outputs.push_back(result.program.add_value(tosa[output].name, tosa[output].dtype, tosa[output].shape));
+  result.program.states = std::move(tosa.states);
+  tosa.states.clear();
   result.program.inputs = call.inputs;
   result.program.outputs = call.outputs;
   result.program.add_node(std::move(call));

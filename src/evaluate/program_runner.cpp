@@ -427,6 +427,13 @@ std::vector<datasets::NamedTensor> ProgramRunner::state() const {
   return tensors;
 }
 
+std::vector<const void*> ProgramRunner::state_places() const {
+  std::vector<const void*> places;
+  const size_t count = method_.states();
+  for (size_t i = 0; i < count; ++i) places.push_back(method_.state(i).tensor->data);
+  return places;
+}
+
 Result<void> ProgramRunner::set_state(std::span<const Tensor> tensors) {
   const std::vector<datasets::InputType> types = state_types();
   if (tensors.size() != types.size())

@@ -66,6 +66,8 @@ class ProgramRunner {
   // tensors of another number, type or shape.
   [[nodiscard]] std::vector<datasets::InputType> state_types() const;
   [[nodiscard]] std::vector<datasets::NamedTensor> state() const;
+  // Where each state is: of methods loaded with one SharedMemory, equal places are one state.
+  [[nodiscard]] std::vector<const void*> state_places() const;
   Result<void> set_state(std::span<const Tensor> tensors);
   // Gives the state its initial values: those that the program has, else zeros.
   void reset_state();

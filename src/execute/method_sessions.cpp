@@ -30,6 +30,21 @@ Result<ProgramSession*> MethodSessions::find(const std::string& method) {
   return fail({.where = where_, .what = "the program has no method of this name", .expected = names, .got = method});
 }
 
+std::map<std::string, std::vector<datasets::NamedTensor>> MethodSessions::states() const {
+  std::map<std::string, std::vector<datasets::NamedTensor>> states;
+  std::map<std::string, const void*> place_of;
+  for (const auto& [method, session] : sessions_) {
+    std::vector<datasets::NamedTensor>& own = states[method];
+    own = session->state();
+    const std::vector<const void*> places = session->state_places();
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (place_of.emplace(own[i].name, places[i]).first->second == places[i]) continue;
+      own[i].name = fmt::format("{}.{}", method, own[i].name);
+    }
+  }
+  return states;
+}
+
 void MethodSessions::reset_state() {
   for (const auto& [name, session] : sessions_) session->reset_state();
 }

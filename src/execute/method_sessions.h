@@ -24,6 +24,9 @@ class MethodSessions {
   Result<ProgramSession*> find(const std::string& method);
   // Gives the state of all methods its initial values.
   void reset_state();
+  // The state of each method, by names that are distinct in the program: a state that methods share has one name. Of
+  // several states of one name, those after the first have the name of their method in front: "decode.cache".
+  [[nodiscard]] std::map<std::string, std::vector<datasets::NamedTensor>> states() const;
   [[nodiscard]] const std::map<std::string, std::unique_ptr<ProgramSession>>& all() const { return sessions_; }
 
  private:

@@ -51,6 +51,7 @@ class ProgramSession {
   // The state that runs pass on, as ProgramRunner has it.
   [[nodiscard]] std::vector<datasets::InputType> state_types() const { return runner_->state_types(); }
   [[nodiscard]] std::vector<datasets::NamedTensor> state() const { return runner_->state(); }
+  [[nodiscard]] std::vector<const void*> state_places() const { return runner_->state_places(); }
   Result<void> set_state(std::span<const Tensor> tensors) { return runner_->set_state(tensors); }
   void reset_state() { runner_->reset_state(); }
 

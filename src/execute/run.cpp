@@ -129,7 +129,7 @@ Result<results::RunReport> run_samples(const Buffer& program, const RunRequest& 
   datasets::InputBatch given;
   const auto source = [&](std::span<const datasets::InputType> types) -> Result<std::vector<datasets::Sample>> {
     if (!request.sequence.empty()) {
-      CARINA_TRY(given, datasets::load_sequence(request.sequence, types, request.images, log));
+      CARINA_TRY(given, datasets::load_sequence(request.sequence, types, request.images, request.sound, log));
     } else if (request.inputs.empty()) {
       given.samples = {ones(types)};
     } else {

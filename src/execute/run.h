@@ -17,6 +17,7 @@ namespace carina::execute {
 struct RunRequest {
   std::string program;                     // .pte or .bpte
   std::vector<std::string> inputs;         // as load_batch() takes them; none: ones, or the test cases of a .bpte
+  datasets::SoundOptions sound = {};       // of a .wav in `sequence`
   std::vector<std::string> sequence = {};  // instead of `inputs`, as load_sequence() takes them
   int64_t reset_every = 0;                 // samples after which the state is reset; 0: never
   std::string schedule = {};               // instead of `inputs`, as run_schedule() takes it

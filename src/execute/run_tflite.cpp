@@ -48,7 +48,7 @@ Result<results::RunReport> run_samples(const RunRequest& request, TfliteSession&
                                        const Log& log) {
   datasets::InputBatch given;
   if (!request.sequence.empty()) {
-    CARINA_TRY(given, datasets::load_sequence(request.sequence, session.inputs(), request.images, log));
+    CARINA_TRY(given, datasets::load_sequence(request.sequence, session.inputs(), request.images, request.sound, log));
   } else if (request.inputs.empty()) {
     given.samples = {ones(session.inputs())};
   } else {

@@ -193,6 +193,12 @@ class Programs {
     return programs;
   }
 
+  // Gives the state of the programs its initial values.
+  void reset_state() {
+    on_npu_->reset_state();
+    if (on_integers_) on_integers_->reset_state();
+  }
+
   Result<void> run(const datasets::Sample& sample, Answers& answers) {
     CARINA_TRY(const std::vector<datasets::NamedTensor> npu_outputs, on_npu_->run(sample));
     npu_.clear_reports();
@@ -264,6 +270,7 @@ struct Asked {
   datasets::Sample sample;
   std::optional<double> label = {};
   std::optional<Tensor> labels = {};  // for the metric
+  bool begins_sequence = false;       // state has its initial values
 };
 
 // Evaluates samples with the float model and the programs.
@@ -272,10 +279,12 @@ class Worker {
   Worker(const AccuracyRequest& request, const ir::Graph& graph, std::span<const datasets::InputType> inputs,
          observe::FloatRun run, std::unique_ptr<Programs> programs, const std::optional<TaskMetric>& metric)
       : request_(request), inputs_(inputs), run_(std::move(run)), programs_(std::move(programs)), metric_(metric) {
-    for (const ir::State& state : graph.states) state_.push_back(state.initial);
+    for (const ir::State& state : graph.states) initial_.push_back(state.initial);
+    state_ = initial_;
   }
 
   Result<Answers> answer(const Asked& asked) {
+    if (asked.begins_sequence) reset_state();
     CARINA_CHECKED(check_finite(request_, asked.sample, asked.number, inputs_));
     Answers answers;
     CARINA_TRY(const std::vector<Tensor> float_outputs, float_step(asked.sample));
@@ -294,6 +303,12 @@ class Worker {
   }
 
  private:
+  void reset_state() {
+    if (initial_.empty()) return;
+    state_ = initial_;
+    programs_->reset_state();
+  }
+
   // Runs the float model with the state that its run before has left. The programs keep theirs.
   Result<std::vector<Tensor>> float_step(datasets::Sample sample) {
     std::ranges::copy(state_, std::back_inserter(sample));
@@ -323,7 +338,7 @@ class Worker {
   observe::FloatRun run_;
   std::unique_ptr<Programs> programs_;
   const std::optional<TaskMetric>& metric_;
-  std::vector<Tensor> state_;  // of the float model
+  std::vector<Tensor> initial_, state_;  // of the float model
 };
 
 Result<std::vector<Worker>> make_workers(const models::Model& model, const AccuracyRequest& request,
@@ -341,9 +356,11 @@ Result<std::vector<Worker>> make_workers(const models::Model& model, const Accur
 Result<std::vector<Asked>> read_batch(datasets::SampleReader& data, size_t first, size_t count, bool has_labels,
                                       bool has_metric) {
   std::vector<Asked> batch;
+  const std::vector<size_t> sequences = data.sequences();
   for (size_t n = first; n < first + count; ++n) {
     CARINA_TRY(datasets::Sample sample, data.sample(n));
     batch.push_back({.number = n, .sample = std::move(sample)});
+    batch.back().begins_sequence = std::ranges::binary_search(sequences, n);
     if (has_metric) {
       CARINA_TRY(batch.back().labels, data.labels(n));
     }

@@ -68,7 +68,8 @@ constexpr std::array kRows{
         "get the file: git lfs install, then git lfs pull"},
     Row{FileKind::kHtml, "an HTML page", "a download may have ended in an error page; open it in a browser"},
     Row{FileKind::kWav, "a sound file (.wav)",
-        "compute the model's input from it in Python, and save one array: np.savez(\"data.npz\", x=array)"},
+        "`carina run --sequence` takes it for an input of sound samples; for other inputs, compute them in Python, and "
+        "save one array: np.savez(\"data.npz\", x=array)"},
     Row{FileKind::kPng, "an image", kOfImages},
     Row{FileKind::kJpeg, "an image", kOfImages},
     Row{FileKind::kText, "a text file",

@@ -1,6 +1,7 @@
 #include "inspect/program_signature.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -51,18 +52,28 @@ Result<std::string> target_of(const pte::Plan& plan, const std::string& where) {
 
 }  // namespace
 
-Result<ProgramSignature> signature_of(const Buffer& file, const std::string& where) {
+Result<ProgramSignature> signature_of(const Buffer& file, const std::string& where, const std::string& method) {
   if (pte::is_bundled_program(file)) {
     CARINA_TRY(const pte::BundledProgram bundle, pte::read_bundled_program(file, where));
-    return signature_of(bundle.program, where);
+    return signature_of(bundle.program, where, method);
   }
   CARINA_TRY(const pte::Program program, pte::read_program(file, where));
   if (program.plans.empty()) return fail({.where = where, .what = "the program has no method"});
-  const auto forward = std::ranges::find(program.plans, "forward", &pte::Plan::name);
-  const pte::Plan& plan = forward == program.plans.end() ? program.plans.front() : *forward;
+  std::vector<std::string> methods;
+  for (const pte::Plan& plan : program.plans) methods.push_back(plan.name);
+  const auto found = std::ranges::find(program.plans, method.empty() ? "forward" : method, &pte::Plan::name);
+  if (found == program.plans.end() && !method.empty())
+    return fail({.where = where,
+                 .what = "the program has no method of this name",
+                 .expected = fmt::format("{}", fmt::join(methods, ", ")),
+                 .got = method,
+                 .fault = Fault::kUsage});
+  const pte::Plan& plan = found == program.plans.end() ? program.plans.front() : *found;
   CARINA_TRY(std::string target, target_of(plan, where));
   return ProgramSignature{.inputs = types_of(plan, plan.inputs, "input"),
                           .outputs = types_of(plan, plan.outputs, "output"),
+                          .methods = std::move(methods),
+                          .method = plan.name,
                           .target = std::move(target)};
 }
 

@@ -36,6 +36,7 @@ enum class OptionGroup : uint8_t {
   kPartition,
   kSchedule,
   kLoop,
+  kMethods,
   kCompile,
   kCheck
 };

@@ -13,11 +13,13 @@ Result<datasets::DataSet> with_state(const ir::Graph& graph, const datasets::Dat
   CARINA_TRY(const datasets::DataSet::Sample first, samples.sample(0));
   if (first.size() == graph.inputs.size()) return samples;
   CARINA_TRY(const std::unique_ptr<ir::Evaluation> evaluation, evaluator->load(graph));
+  std::vector<Tensor> initial;
+  for (const ir::State& one : graph.states) initial.push_back(one.initial);
   std::vector<Tensor> state;
-  for (const ir::State& one : graph.states) state.push_back(one.initial);
   std::vector<datasets::DataSet::Sample> with;
   for (size_t n = 0; n < samples.size(); ++n) {
     CARINA_TRY(datasets::DataSet::Sample sample, samples.sample(n));
+    if (samples.begins_sequence(n)) state = initial;
     std::ranges::copy(state, std::back_inserter(sample));
     CARINA_CHECKED(check_sample(graph, sample, n));
     CARINA_TRY(std::vector<Tensor> outputs, evaluation->run(sample));

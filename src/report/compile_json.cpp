@@ -157,9 +157,7 @@ Json float_edges_json(const results::CompileReport& report) {
   return edges;
 }
 
-}  // namespace
-
-std::string to_json(const results::CompileReport& report) {
+Json json_of(const results::CompileReport& report) {
   Json json = {
       {"model", report.model},
       {"target", report.target},
@@ -200,7 +198,15 @@ std::string to_json(const results::CompileReport& report) {
   if (!report.legalized.empty()) json["legalized"] = legalized_json(report.legalized);
   if (!report.schemes.empty()) json["schemes"] = schemes_json(report.schemes);
   if (!report.alternatives.empty()) json["alternatives"] = alternatives_json(report.alternatives);
-  return json_text(json);
+  if (!report.method.empty()) json["method"] = report.method;
+  for (const results::CompileReport& method : report.methods) json["methods"].push_back(json_of(method));
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(const results::CompileReport& report) {
+  return json_text(json_of(report));
 }
 
 }  // namespace carina::report

@@ -263,6 +263,7 @@ std::string to_text(const results::CompileReport& report, Detail detail) {
       has_costs(report) ? fmt::format(" ({}, {})", report.system_config, report.memory_mode) : std::string();
   std::string out =
       fmt::format("{} for {}{}, quantization: {}\n", report.model, report.target, memories, report.quantization);
+  if (!report.methods.empty()) out = fmt::format("method {}: {}", report.method, out);
   out += choices_line(report);
   out += report.errors.empty() ? nodes_line(report) : blocked_line(report);
   out += fixes_text(report);
@@ -275,6 +276,8 @@ std::string to_text(const results::CompileReport& report, Detail detail) {
   }
   if (report.errors.empty()) out += costs_text(report) + checks_text(report);
   out += shown_text(report);
+  for (const results::CompileReport& method : report.methods)
+    out += fmt::format("method {}: {}", method.method, to_text(method, detail));
   if (!report.output.empty()) out += fmt::format("wrote {}\n", report.output);
   return out;
 }

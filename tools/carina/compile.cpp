@@ -180,7 +180,9 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_target_options(app, request);
   static bool delegate = true;
   app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default")->group(section::kPlacement);
-  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kCompile, OptionGroup::kCheck},
+  add_options_of(app,
+                 {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kMethods, OptionGroup::kCompile,
+                  OptionGroup::kCheck},
                  request);
   add_layers_option(app, outputs.layers);
   app.add_option("--summary", outputs.summary,

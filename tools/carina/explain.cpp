@@ -46,6 +46,16 @@ int explain_failure(const driver::CompileRequest& request, const std::string& pa
   return written ? code : print_errors(written.error());
 }
 
+// The errors of all methods.
+Diagnostics errors_of(const results::CompileReport& report) {
+  Diagnostics errors = report.errors.empty() ? report.over_budget : report.errors;
+  for (const results::CompileReport& method : report.methods) {
+    const Diagnostics more = errors_of(method);
+    errors.insert(errors.end(), more.begin(), more.end());
+  }
+  return errors;
+}
+
 // Prints the table even if the model cannot be compiled. With --json the object contains the errors too.
 int explain(const driver::CompileRequest& request, const std::string& page, const Console& console) {
   const auto report = driver::explain(request, console.log());
@@ -56,7 +66,7 @@ int explain(const driver::CompileRequest& request, const std::string& page, cons
   const int printed =
       finish(request.model, console.json ? report::to_json(*report) : report::to_text(*report, report::Detail::kNodes),
              console);
-  const Diagnostics& errors = report->errors.empty() ? report->over_budget : report->errors;
+  const Diagnostics errors = errors_of(*report);
   return errors.empty() ? printed : print_errors(errors);
 }
 
@@ -64,7 +74,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static driver::CompileRequest request;
   add_model_options(app, request);
   add_target_options(app, request);
-  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule}, request);
+  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kMethods}, request);
   static std::string page;
   add_page_option(app, page);
   app.callback([&] {

@@ -83,6 +83,7 @@ const char* section_of(const OptionRow& row) {
     case OptionGroup::kSchedule:
       return section::kMemory;
     case OptionGroup::kLoop:
+    case OptionGroup::kMethods:
     case OptionGroup::kCompile:
     case OptionGroup::kCheck:
       return section::kPlacement;

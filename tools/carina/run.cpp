@@ -161,10 +161,16 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->allow_extra_args(false)
       ->transform(input_path());
   app.add_option("--sequence", request.sequence,
-                 "Like -i, for a program that keeps state: the first axis of each array is time. Outputs have it too")
+                 "Like -i, for a program that keeps state: the first axis of each array is time. Outputs have it too.\n"
+                 "A .wav of one channel is cut into steps of the input's size")
       ->allow_extra_args(false)
       ->excludes("--input")
       ->transform(input_path());
+  app.add_option("--sample-rate", request.sound.rate,
+                 "With --sequence FILE.wav: the sample rate in Hz that the model takes. A file of another rate is an "
+                 "error, since nothing is resampled. Default: any")
+      ->needs("--sequence")
+      ->check(CLI::PositiveNumber);
   app.add_option("--schedule", request.schedule,
                  "Run the methods of the program in the order of this JSON file: [{\"method\": \"decode\", \"inputs\": "
                  "[[[7]], [2]]}, ...].\nState passes from each step to the next. Output k of step n is written to "
@@ -232,6 +238,7 @@ const Command kRun{.name = "run",
                        "  carina run model.pte --timed\n"
                        "  carina run model.pte -i photos --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o outputs\n"
                        "  carina run streaming.pte --sequence frames.npy --state-out after -o outputs\n"
+                       "  carina run denoise.pte --sequence noisy.wav --sample-rate 16000 -o outputs\n"
                        "  carina run model.bpte --rtol 0.01 --atol 0.01\n"
                        "  carina run model.pte --timed --etdump model.etdp\n"
                        "  carina run model.pte --on qemu -i input.npy",

@@ -168,6 +168,7 @@ def test_quantized_methods_have_one_scale(target, compiled, run_schedule):
         (["--method", "forward=x.pt2"], "two methods have one name"),
         (["--method", "=x.pt2"], "a method needs a name"),
         (["--method", "other=x.tosa"], "a method is a .pt2"),
+        (["--method", "a/b=x.pt2"], "a method's name has letters"),
     ],
 )
 def test_methods_that_cannot_be_are_rejected(options, says, run_carina, tmp_path):
@@ -192,6 +193,74 @@ def test_a_schedule_that_does_not_fit_is_rejected(text, says, run_carina, tmp_pa
     path.write_bytes(to_edge({"forward": programs()["forward"]}).to_executorch().buffer)
     (tmp_path / "steps.json").write_text(text)
     assert says in run_carina(["run", path, "--schedule", tmp_path / "steps.json"], expect=1).stderr
+
+
+def samples_of(method):
+    return np.concatenate([x[0] for m, x in schedule() if m == method])
+
+
+@pytest.mark.parametrize("given_as", ["programs", "modules", "paths"])
+def test_methods_in_python_share_their_state(given_as, package, compiled, tmp_path):
+    """carina.compile() of a dict gives the bytes of the command line; runs pass the state from method to method."""
+    path = compiled("ethos-u55-128", "--quantize", "int8", samples=True)
+    models = {
+        "programs": programs(),
+        "modules": modules(),
+        "paths": {name: tmp_path / f"{name}.pt2" for name in modules()},
+    }[given_as]
+    inputs = {name: tuple(map(torch.from_numpy, x)) for name, x in schedule()} if given_as == "modules" else None
+    program = package.compile(
+        models,
+        inputs,
+        target="ethos-u55-128",
+        quantize="int8",
+        calibration={name: samples_of(name) for name in models},
+    )
+    assert given_as == "modules" or program.pte == path.read_bytes()
+    assert program.methods == ["forward", "reset", "get"]
+    assert [port.name for port in program["reset"].inputs] == ["start"]
+    for of in (program, package.Program.load(path)):
+        for (method, x), truth in zip(schedule(), eager(), strict=True):
+            got = of[method].run(*x)[0] if method != "forward" else of.run(*x)[0]
+            assert 10 * np.log10((truth**2).sum() / ((got - truth.reshape(got.shape)) ** 2).sum()) > 20
+        of.reset()
+        assert list(of.state) == ["total"] and of.state["total"].dtype == np.int8
+
+
+def test_methods_in_python_are_those_of_the_schedule(package, compiled, run_schedule):
+    path = compiled("ethos-u85-256", "--quantize", "int8", samples=True)
+    program = package.Program.load(path)
+    for (method, x), wanted in zip(schedule(), run_schedule(path), strict=True):
+        np.testing.assert_array_equal(program[method](*x)[0], wanted)
+    with pytest.raises(KeyError, match="forward, reset, get"):
+        program["decode"]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_states_in_python_are_shared_only_where_the_program_shares_them(shared, package, tmp_path):
+    """ExecuTorch writes both kinds; the official runtime is the reference. Unshared, the buffer of a method that only reads is a constant."""
+    config = ExecutorchBackendConfig(
+        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=shared), emit_mutable_buffer_names=True
+    )
+    path = tmp_path / "model.pte"
+    path.write_bytes(to_edge(programs()).to_executorch(config).buffer)
+    program = package.Program.load(path)
+    got = [program[method](*x)[0] for method, x in schedule()]
+    assert_steps(got, official(path), 1e-6)
+    assert sorted(program.state) == (["total"] if shared else ["reset.total", "total"])
+
+
+def test_explain_and_dump_have_all_methods(compiled, run_carina, tmp_path):
+    compiled("ethos-u55-128", "--dump", tmp_path / "dump", samples=True)
+    names = {file.name.split("_TOSA")[0] for file in (tmp_path / "dump").glob("*.tosa")}
+    assert names == {"output_tag0_forward", "output_tag1_reset", "output_tag2_get"}
+    command = ["explain", tmp_path / "forward.pt2", "--target", "ethos-u55-128"]
+    further = ["--method", f"get={tmp_path / 'get.pt2'}", "--method", f"reset={tmp_path / 'reset.pt2'}"]
+    report = json.loads(run_carina([*command, *further, "--json"]).stdout)
+    assert [report["method"], *(each["method"] for each in report["methods"])] == ["forward", "get", "reset"]
+    assert [node["op"] for node in report["methods"][0]["nodes"]] == ["aten.mul.Tensor", "aten.add.Tensor"]
+    text = run_carina([*command, *further]).stdout
+    assert text.count("nodes: ") == 3 and "method get: " in text
 
 
 class Language(nn.Module):

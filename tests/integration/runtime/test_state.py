@@ -6,6 +6,7 @@
 
 import copy
 import warnings
+import wave
 
 import numpy as np
 import pytest
@@ -450,3 +451,130 @@ def test_a_tosa_file_has_the_state_as_inputs_and_outputs(run_carina, tmp_path):
     torch.export.save(exported(made("Gru")), tmp_path / "model.pt2")
     done = run_carina(["tosa", tmp_path / "model.pt2", "--quantize", "none", "-o", tmp_path / "model.tosa"])
     assert "keeps state" in done.stderr
+
+
+class Total(nn.Module):
+    """A state that grows with each step, so that its range shows whether calibration began it again."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(1, 8))
+
+    def forward(self, x):
+        self.total.add_(x)
+        return self.total * 1.0
+
+
+def recordings():
+    """Two sequences, in which the state grows to some 10."""
+    draw = np.random.default_rng(11)
+    return [draw.uniform(0, 2, (10, 1, 8)).astype(np.float32) for _ in range(2)]
+
+
+def test_each_sequence_of_calibration_begins_with_the_initial_state(package, run_carina, tmp_path):
+    """The range of the result is that of eager PyTorch over the sequences, each from the initial state. A folder of files gives the same
+    program as `sequences` of Python."""
+    module, example = Total().eval(), (torch.zeros(1, 8),)
+    torch.export.save(torch.export.export(module, example), tmp_path / "model.pt2")
+    (tmp_path / "recordings").mkdir()
+    for n, steps in enumerate(recordings()):
+        np.save(tmp_path / "recordings" / f"{n}.npy", steps)
+    options = {"target": "ethos-u55-128", "quantize": "int8", "io": "int8"}
+    program = package.compile(tmp_path / "model.pt2", sequences=recordings(), **options)
+    by_name = package.compile(tmp_path / "model.pt2", sequences=[{"x": steps} for steps in recordings()], **options)
+    of_folder = package.compile(tmp_path / "model.pt2", calibration=tmp_path / "recordings", **options)
+    joined = package.compile(tmp_path / "model.pt2", calibration=np.concatenate(recordings()), **options)
+    assert program.pte == of_folder.pte == by_name.pte != joined.pte
+    largest = max(steps.sum(0).max() for steps in recordings())
+    assert program.outputs[0].scale == pytest.approx(largest / 255, rel=0.02)
+    assert joined.outputs[0].scale == pytest.approx(sum(recordings()).sum(0).max() / 255, rel=0.02)
+    with pytest.raises(package.UsageError, match="excludes calibration"):
+        package.compile(tmp_path / "model.pt2", sequences=recordings(), calibration="random", **options)
+    with pytest.raises(package.UsageError, match="not a sequence"):
+        package.compile(tmp_path / "model.pt2", sequences=[3], **options)
+
+
+def test_accuracy_begins_each_file_with_the_initial_state(package, run_carina, tmp_path):
+    torch.export.save(torch.export.export(Total().eval(), (torch.zeros(1, 8),)), tmp_path / "model.pt2")
+    (tmp_path / "recordings").mkdir()
+    for n, steps in enumerate(recordings()):
+        np.save(tmp_path / "recordings" / f"{n}.npy", steps)
+    target = ["--target", "ethos-u55-128", "--quantize", "int8", "--calibrate", tmp_path / "recordings"]
+    run_carina(["compile", tmp_path / "model.pt2", *target, "-o", tmp_path / "m.pte", "--dump", tmp_path / "dump"])
+    command = ["accuracy", tmp_path / "model.pt2", tmp_path / "m.pte", "--dump", tmp_path / "dump", "--json", "--data"]
+    report = run_carina([*command, tmp_path / "recordings"]).json
+    assert report["npu_equals_integer"] == 20 and report["steps"]["worst_db"] > 25
+    np.save(tmp_path / "joined.npy", np.concatenate(recordings()))  # the state grows beyond its range
+    assert run_carina([*command, tmp_path / "joined.npy"]).json["steps"]["worst_db"] < 10
+
+
+def write_wav(path, samples, bits=16, channels=1, rate=16000):
+    """samples: from -1 to 1"""
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(bits // 8)
+        file.setframerate(rate)
+        numbers = np.round(np.repeat(samples, channels) * 2 ** (bits - 1)).astype(np.int64)
+        if bits == 8:
+            numbers += 128
+        file.writeframes(b"".join(int(n).to_bytes(bits // 8, "little", signed=bits > 8) for n in numbers))
+    return path
+
+
+class Echo(nn.Module):
+    """The step before, at half the volume."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("before", torch.zeros(1, 40))
+
+    def forward(self, x):
+        y = x + 0.5 * self.before
+        self.before.copy_(x)
+        return y
+
+
+@pytest.fixture
+def echo(run_carina, tmp_path):
+    torch.export.save(torch.export.export(Echo().eval(), (torch.zeros(1, 40),)), tmp_path / "echo.pt2")
+    options = ["--target", "ethos-u55-128", "--no-delegate", "-o", tmp_path / "echo.pte"]
+    run_carina(["compile", tmp_path / "echo.pt2", *options])
+    return tmp_path / "echo.pte"
+
+
+def sound(count=300, bits=16):
+    """Numbers that these bits can hold."""
+    draw = np.random.default_rng(12)
+    return draw.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1, count) / 2 ** (bits - 1)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 24, 32])
+def test_a_sound_is_a_sequence_of_steps(bits, echo, run_carina, tmp_path):
+    samples = sound(bits=bits)
+    write_wav(tmp_path / "sound.wav", samples, bits)
+    command = ["run", echo, "--sequence", tmp_path / "sound.wav", "-o", tmp_path / "out"]
+    said = run_carina(command).stderr
+    assert "16000 Hz, 7 steps of 40 sound samples; nothing is resampled; 20 after the last step are not used" in said
+    wanted = outputs_of(Echo().eval(), torch.from_numpy(samples[:280].reshape(7, 1, 40).astype(np.float32)))[0]
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "output_0.npy"), wanted)
+
+
+@pytest.mark.parametrize(
+    ("how", "options", "says"),
+    [
+        ({"rate": 44100}, ["--sample-rate", 16000], "is not resampled: expected 16000 Hz, got 44100 Hz"),
+        ({"channels": 2}, [], "several channels"),
+        ({"samples": sound(39)}, [], "the sound is shorter than the input"),
+    ],
+)
+def test_a_sound_that_does_not_fit_is_rejected(how, options, says, echo, run_carina, tmp_path):
+    write_wav(tmp_path / "sound.wav", **{"samples": sound(), **how})
+    command = ["run", echo, "--sequence", tmp_path / "sound.wav", *options]
+    assert says in " ".join(run_carina(command, expect=1).stderr.split())
+
+
+def test_a_damaged_sound_is_rejected(echo, run_carina, tmp_path):
+    whole = write_wav(tmp_path / "sound.wav", sound()).read_bytes()
+    for size in (12, 20, 36, 43):
+        (tmp_path / "sound.wav").write_bytes(whole[:size])
+        assert "sound" in run_carina(["run", echo, "--sequence", tmp_path / "sound.wav"], expect=1).stderr

@@ -15,8 +15,28 @@ const ir::Node* declaration(const RuleContext& at) {
   return found == at.index.variables.end() ? nullptr : found->second;
 }
 
+const ir::Graph& graph_of(const RuleContext& at, const ir::Node& node) {
+  const auto has_node = [&](const auto& entry) {
+    return !entry.second->nodes.empty() && &node >= &entry.second->nodes.front() &&
+           &node <= &entry.second->nodes.back();
+  };
+  return *std::ranges::find_if(at.index.graphs, has_node)->second;
+}
+
+bool is_alike(const ir::Graph& one, const ir::Node& a, const ir::Graph& other, const ir::Node& b) {
+  if (a.attributes != b.attributes || a.inputs.size() != b.inputs.size()) return false;
+  if (a.inputs.empty()) return true;
+  const auto &first = one[a.inputs.front()].constant, &second = other[b.inputs.front()].constant;
+  return first && second && identical(*first, *second);
+}
+
+// The serializer of the official tools declares a variable in each graph of control flow that uses it.
 Problem declared_twice(const RuleContext& at) {
-  return declaration(at) == &at.node ? std::nullopt : Problem(at.node.attributes.get<std::string>("name"));
+  const ir::Node& first = *declaration(at);
+  if (&first == &at.node) return std::nullopt;
+  const ir::Graph& other = graph_of(at, first);
+  if (&other != &at.graph && is_alike(other, first, at.graph, at.node)) return std::nullopt;
+  return at.node.attributes.get<std::string>("name");
 }
 
 Problem initial_value(const RuleContext& at) {
@@ -44,7 +64,9 @@ Problem same_type(const RuleContext& at) {
 }
 
 constexpr auto kDeclare = std::to_array<Rule>({
-    {.id = "VARIABLE.1", .must = "a variable must be declared once", .broken = declared_twice},
+    {.id = "VARIABLE.1",
+     .must = "a variable must be declared once, or alike in several graphs",
+     .broken = declared_twice},
     {.id = "VARIABLE.2",
      .must = "the initial value must be one constant of the variable's type and shape",
      .broken = initial_value},
