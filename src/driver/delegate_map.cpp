@@ -14,9 +14,9 @@
 #include "models/quantize.h"
 
 // Says which delegate each node of the user's model belongs to. The compiler decides about normalized nodes, whose
-// origins lead back to the user's nodes. Some user's nodes have no normalized node: a quantize node became the parameters
-// of a value, a clone disappeared. They take the delegate of their neighbors, in sweeps over the nodes in order
-// (producers decide) and in reverse (readers decide).
+// origins lead back to the user's nodes. Some user's nodes have no normalized node: a quantize node became the
+// parameters of a value, a clone disappeared. They take the delegate of their neighbors, in sweeps over the nodes in
+// order (producers decide) and in reverse (readers decide).
 //
 //   Example: conv [delegate 0] -> dequantize -> clone -> quantize -> conv [delegate 0]. The compiled program has two
 //   convolutions. assign_within() finds that all producers and all readers of the three nodes between them are in

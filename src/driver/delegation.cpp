@@ -23,8 +23,8 @@ std::string reason_of(Diagnostic error) {
   return to_string(error);
 }
 
-// Adds the nodes of errors about the normalized graph. Returns false if an error is about something else or all nodes are
-// known; then another attempt would change nothing.
+// Adds the nodes of errors about the normalized graph. Returns false if an error is about something else or all nodes
+// are known; then another attempt would change nothing.
 bool add_rejections(const Diagnostics& errors, std::string_view rule, Rejections& rejected) {
   const size_t before = rejected.size();
   for (const Diagnostic& error : errors) {

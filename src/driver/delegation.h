@@ -17,8 +17,8 @@ struct Delegated {
   std::vector<backends::Delegate> delegates;
 };
 
-// Releases the mapped weight pages of the normalized graph from the process's memory. The results hold their own, rounded
-// weights; if a weight is needed again, its pages are read again from the file.
+// Releases the mapped weight pages of the normalized graph from the process's memory. The results hold their own,
+// rounded weights; if a weight is needed again, its pages are read again from the file.
 void drop_weights(const ir::Graph& normalized);
 
 // Compiles the delegates of a split. Errors: the backend's.

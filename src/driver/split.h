@@ -36,9 +36,9 @@ struct Split {
   std::vector<ir::Graph> tosa;  // nodes have the normalized graph's nodes as `origin`
 };
 
-// Partitions a normalized graph and lowers both sides: the program to operators that have a CPU kernel, the delegates to
-// TOSA. Nodes of `rejected` stay on the CPU with the given reasons. Errors: names that the graph does not have (usage);
-// the nodes of all delegates that cannot be lowered. Diagnostic::node is a node of the normalized graph.
+// Partitions a normalized graph and lowers both sides: the program to operators that have a CPU kernel, the delegates
+// to TOSA. Nodes of `rejected` stay on the CPU with the given reasons. Errors: names that the graph does not have
+// (usage); the nodes of all delegates that cannot be lowered. Diagnostic::node is a node of the normalized graph.
 Result<Split> split_graph(const ir::Graph& normalized, const backends::Backend& backend, const SplitOptions& options,
                           const std::vector<ir::Rejection>& rejected, const Log& log);
 

@@ -130,7 +130,8 @@ Result<size_t> budget_without_inputs(size_t budget, const ir::Graph& graph, cons
 
 namespace {
 
-// A graph with the types that its file declares at its ends. Only in LiteRT files may these differ from those of the graph.
+// A graph with the types that its file declares at its ends. Only in LiteRT files may these differ from those of the
+// graph.
 struct Loaded {
   ir::Module module;
   std::optional<tflite::Borders> borders;

@@ -13,8 +13,8 @@ namespace carina {
 // Fixed-point arithmetic. It is the only arithmetic that the interpreter and the NPU simulator share. The tests check
 // each function against an independent wide-integer oracle.
 
-// A real factor of integers: multiplier / 2^shift. It goes unchanged from a RESCALE, whose multipliers are below 2^31 and
-// whose shifts are in [2, 62], to the NPU's registers and tables of scales, which hold 32 bits and shifts up to 63.
+// A real factor of integers: multiplier / 2^shift. It goes unchanged from a RESCALE, whose multipliers are below 2^31
+// and whose shifts are in [2, 62], to the NPU's registers and tables of scales, which hold 32 bits and shifts up to 63.
 //   Example: 0.3 is {1288490189, 32}. {1, 0} changes nothing.
 struct ScaleFactor {
   uint32_t multiplier = 1;
