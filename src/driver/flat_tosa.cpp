@@ -59,7 +59,7 @@ class Flattener {
     declare_variables();
     CARINA_TRY(Values outputs, block(main, inputs));
     add_state(outputs);
-    remove_unused_nodes();
+    ir::remove_dead(made_);  // counters of loops, branches of which nothing is used
     note_control_flow();
     return std::move(made_);
   }
@@ -331,23 +331,6 @@ class Flattener {
       emitter.set_origin(made_[output].name, "", {});
       output = emitter.unary(TosaOp::IDENTITY, output);
     }
-  }
-
-  // Removes nodes that no output needs: counters of loops, and branches of which nothing is used.
-  void remove_unused_nodes() {
-    std::vector<bool> needed(made_.values.size(), false);
-    for (const ir::ValueId output : made_.outputs) needed[output.index()] = true;
-    std::vector<ir::Node> kept;
-    for (size_t n = made_.nodes.size(); n-- > 0;) {
-      ir::Node& node = made_.nodes[n];
-      if (std::ranges::none_of(node.outputs, [&](ir::ValueId output) { return needed[output.index()]; })) continue;
-      for (const ir::ValueId input : node.inputs) {
-        if (input.valid()) needed[input.index()] = true;
-      }
-      kept.push_back(std::move(node));
-    }
-    std::ranges::reverse(kept);
-    made_.nodes = std::move(kept);
   }
 
   void note_control_flow() const {

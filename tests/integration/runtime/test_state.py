@@ -72,6 +72,16 @@ class Cat(Ring):
         return self.head(self.ring.flatten(1))
 
 
+class Roll(Ring):
+    """The same with roll."""
+
+    def forward(self, x):
+        rolled = torch.roll(self.ring, -1, 1)
+        rolled[:, -1] = x
+        self.ring.copy_(rolled)
+        return self.head(self.ring.flatten(1))
+
+
 class Counter(nn.Module):
     """An integer that starts at 5, and a flag."""
 
@@ -159,7 +169,7 @@ class Cache(nn.Module):
 
 
 MODULES = {
-    module.__name__: module for module in (Gru, Lstm, Ring, Cat, Counter, Swap, Before, Constant, Written, Cache)
+    module.__name__: module for module in (Gru, Lstm, Ring, Cat, Roll, Counter, Swap, Before, Constant, Written, Cache)
 }
 
 
@@ -354,7 +364,7 @@ def quantized(run_carina, tmp_path):
 
 
 @pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
-@pytest.mark.parametrize("name", ["Gru", "Lstm", "Cat", "Cache"])
+@pytest.mark.parametrize("name", ["Gru", "Lstm", "Ring", "Cat", "Roll", "Cache"])
 def test_the_npu_has_the_bits_of_the_integer_graph_at_every_step(name, target, quantized, run_carina, tmp_path):
     program = quantized(name, target)
     command = [
@@ -578,3 +588,30 @@ def test_a_damaged_sound_is_rejected(echo, run_carina, tmp_path):
     for size in (12, 20, 36, 43):
         (tmp_path / "sound.wav").write_bytes(whole[:size])
         assert "sound" in run_carina(["run", echo, "--sequence", tmp_path / "sound.wav"], expect=1).stderr
+
+
+class Spotter(nn.Module):
+    """A ring of 49 frames of 10 features, and a linear layer over all of them."""
+
+    def __init__(self, form):
+        super().__init__()
+        self.register_buffer("ring", torch.zeros(1, 49, 10))
+        self.head = nn.Linear(490, 12)
+        self.write = {"Ring": Ring.forward, "Cat": Cat.forward, "Roll": Roll.forward}[form]
+
+    def forward(self, frame):
+        return self.write(self, frame)
+
+
+@pytest.mark.parametrize("form", ["Cat", "Roll", "Ring"])
+def test_a_ring_costs_one_read_and_its_new_row(form, run_carina, tmp_path):
+    """By the simulator's traffic: the NPU reads the ring once, and writes no more than the new row and the result."""
+    torch.manual_seed(0)
+    module = Spotter(form).eval().requires_grad_(False)
+    torch.export.save(torch.export.export(module, (torch.zeros(1, 10),)), tmp_path / "model.pt2")
+    np.save(tmp_path / "frames.npy", np.random.default_rng(1).standard_normal((60, 1, 10)).astype(np.float32))
+    options = ["--target", "ethos-u55-128", "--calibrate", tmp_path / "frames.npy", "--io", "int8"]
+    run_carina(["compile", tmp_path / "model.pt2", *options, "-o", tmp_path / "model.pte"])
+    traffic = run_carina(["run", tmp_path / "model.pte", "--timed", "--json"]).json["npu"]["traffic_bytes"]
+    assert traffic["Sram read"] <= 490 + 10
+    assert traffic["Sram write"] <= 10 + 16  # 12 results, in blocks of 16
