@@ -37,6 +37,10 @@ def test_summaries_of_generated_pages_are_short_and_say_where_the_rest_is():
         assert len(text.splitlines()) <= generated_pages.MAX_LINES and f"build/pages/{name}.md" in text, name
 
 
+def test_pages_of_figures_that_programs_write_are_short():
+    assert len((ROOT / "docs" / "cycle-model.md").read_text().splitlines()) <= generated_pages.MAX_LINES
+
+
 def test_a_page_is_divided_at_its_mark():
     page = f"# Title\n\nFigures.\n\n{generated_pages.DETAILS}\n| all | rows |\n"
     text = generated_pages.summary("name.md", page, "make docs")

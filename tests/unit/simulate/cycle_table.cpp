@@ -1,9 +1,8 @@
-// Writes docs/cycle-model.md: Carina's and Vela's estimates for every stream of the shared test data, and a comparison
-// with published figures.
+// Writes docs/cycle-model.md: a comparison of Carina's estimates with published figures, and a summary of the
+// comparison with Vela's for every stream of the shared test data.
 //
-//   cycle_table SHARED [--all] > docs/cycle-model.md
-//
-// The page has the streams whose figures differ most from Vela's; with --all, every stream.
+//   cycle_table SHARED > docs/cycle-model.md
+//   cycle_table SHARED --streams                 the row of each stream beside Vela's
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,7 +59,7 @@ double megabytes(double bytes) {
 }
 
 struct Row {
-  std::string line;       // of the table
+  std::string line;       // of the table of streams
   double difference = 0;  // of Carina's cycles to Vela's, as a share of Vela's
 };
 
@@ -168,17 +167,12 @@ void table(const fs::path& group, const std::string& prefix, std::vector<Row>& r
   }
 }
 
-// The rows of the largest differences, in the order of the streams.
-void print_rows(const std::vector<Row>& rows, size_t most) {
+void print_median(const std::vector<Row>& rows) {
   std::vector<double> differences;
   for (const Row& row : rows) differences.push_back(row.difference);
   if (differences.empty()) return;
   std::ranges::sort(differences);
-  const double least = most < differences.size() ? differences[differences.size() - most] : 0;
-  for (const Row& row : rows) {
-    if (row.difference >= least) fmt::print("{}\n", row.line);
-  }
-  fmt::print("\n{} streams: median difference {:.1f} %.\n", differences.size(),
+  fmt::print("The cycles of {} streams differ by {:.1f} % in the median.\n", differences.size(),
              100 * differences[differences.size() / 2]);
 }
 
@@ -323,45 +317,37 @@ sources. Every cycle count that Carina prints is an estimate. None was measured 
 
 ## The model
 The model executes the command words and reads the registers of each operation. It does not know the
-network. Its numbers are those of Vela's performance model (`facts/npu_performance.h`, with their
-sources). Its formulas are in `src/npu/cost/cost.h`, which the planner's search uses too
-([plan.md](plan.md)). Clocks and memories are those of `vela.ini`. The parts of an operation are:
+network. Its numbers are those of Vela's performance model (`facts/npu_performance.h`), its formulas
+are in `src/npu/cost/cost.h`, which the planner's search uses too ([plan.md](plan.md)), and clocks
+and memories are those of `vela.ini`. The parts of an operation are:
 
 - **MAC**: OFM blocks are divided into microblocks. A microblock takes 4 cycles per tap (part
   kernel: per 4 taps, 2 with 16 bits; depthwise: per 4 taps), and on U55 and U65 at least the time
-  in which its weights are decoded. If a block is one microblock, a delay is added. On U85 a tap
-  takes one cycle for 8 input channels, and padding in the order of weights counts. Depth-first,
-  channels are padded to a multiple of 64 (32 with deep microblocks on configurations of at most 256
-  MACs, 128 if weights are sparse). In part-kernel order, taps are padded to groups of five, with at
-  least two in the last group. Vela's *estimate* has neither padding; its *choice* of the traversal
-  has both.
+  in which its weights are decoded. A block of one microblock has a delay. On U85 a tap takes one
+  cycle for 8 input channels, after padding: depth-first, channels to a multiple of 64 (32 with deep
+  microblocks and at most 256 MACs, 128 if weights are sparse); part kernel, taps to groups of five,
+  with at least two in the last group.
 - **Output**: cycles per element, by operation, width and activation. An elementwise operation on
   bricks processes 8 channels at a time, or 16 where a U85's microblock is as deep.
-- **Weight decode**: 8 weights per cycle on U55 and U65. On U85 it depends on the number of
-  decoders, the format and the share of zeros. All weights are decoded once per block in the plane
-  of the OFM. An operation of U85 that its decoders limit takes 1 / 0.77 of the time for which they
-  work.
+- **Weight decode**: 8 weights per cycle on U55 and U65. On U85 it depends on the decoders, the
+  format and the share of zeros. All weights are decoded once per block in the plane of the OFM. An
+  operation of U85 that its decoders limit takes 1 / 0.77 of the time for which they work.
 - **NPU**: MAC and output unit are a pipeline over the blocks. A block takes the time of the slower
-  unit, or a quarter of the sum if the command unit is slower. The first read and the last write are
-  added with their latencies. Elementwise operations are the same pipeline without MACs.
-- **Traffic**: the bytes that the next section defines.
+  unit, or a quarter of the sum if the command unit is slower. The latencies of the first read and
+  the last write are added. Elementwise operations are the same pipeline without MACs.
 - **Access**: the bytes of full bursts that hold the useful bytes, divided by the port's width. A
-  row of bricks is one burst; an NHWC element of one channel is a burst of one element. On U85, the
-  bytes that a channel's read buffer holds during the latency are a limit too. Channels transfer in
-  parallel.
+  row of bricks is one burst, and so is an NHWC element of one channel. On U85, the bytes that a
+  channel's read buffer holds during the latency are a limit too. Channels transfer in parallel.
 - **Total**: the largest of NPU time and each port's access time. Kernels run one after the other.
-  Transfers run in parallel to kernels until a wait command or a full queue stops the stream. If a
-  kernel and a transfer together need more of a port than it has, each gets up to half of it plus
-  what the other leaves, and both slow down. The time that a kernel waits for transfers, or loses to
-  them, is `exposed DMA`.
+  Transfers run in parallel to kernels until a wait command or a full queue stops the stream. If
+  both together need more of a port than it has, each gets up to half of it plus what the other
+  leaves. The time that a kernel loses to transfers is `exposed DMA`.
 
-The model omits: overlap of an operation's end with its successor (BLOCKDEP), refresh and other
-users of the memories, the driver, caches, interrupts. Branches take no time.
+Not modeled: overlap of kernels (BLOCKDEP), refresh, other users of memory, driver, caches, jumps.
 
 ## Traffic
-PMU counters, reports, access cycles and the planner's cost use one set of functions
-(`src/npu/cost/traffic.h`). Published beat counters confirm the rules for U55. For U65 and U85 they
-are an assumption, with beats of 16 bytes.
+PMU counters, reports, access cycles and the planner's cost use `src/npu/cost/traffic.h`. Published
+beat counters confirm the rules for U55. For U65 and U85 they are an assumption (16-byte beats).
 
 | traffic | rule |
 |---|---|
@@ -372,8 +358,7 @@ are an assumption, with beats of 16 bytes.
 | command stream | once, through the port of the constants; it takes no cycles |
 
 ## Evidence
-A constant without a row here is a number of Vela's performance model, which no published run
-contradicts. "Range" is what a constant could be without contradicting the runs below.
+Constants without a row are Vela's. "Range": the values that do not contradict the runs below.
 
 | constant | value | evidence | range |
 |---|---|---|---|
@@ -387,12 +372,11 @@ contradicts. "Range" is what a constant could be without contradicting the runs 
 | latencies of U85's memories | those of `vela.ini` | none: the FVP runs set no latency. With `Ethos_U85_SYS_DRAM_Mid` the perceptron takes about 1.7 times the FVP's cycles | 0 to 500 cycles |
 
 ## How far to trust a figure
-`compile`, `explain`, `run --timed` and their JSON print an interval beside the cycles. It is the
-range of published / estimated cycles of that NPU family (`facts/npu_accuracy.h`). There are two
-intervals per family: one for networks that compute, and one for networks that wait for flash or
-DRAM during a quarter of their cycles or more. There is no published run of U65, so its interval is
-assumed. U85 has three runs, all on U85-128: compare streams by its figures, and do not plan by
-them.
+`compile`, `explain`, `run --timed` and their JSON print an interval beside the cycles: the range of
+published / estimated cycles of that NPU family (`facts/npu_accuracy.h`), one for networks that
+compute, and one for networks that wait for flash or DRAM during a quarter of their cycles or more.
+No run of U65 is published, so its interval is assumed. U85 has three runs, all on U85-128: compare
+streams by its figures, and do not plan by them.
 )";
 
 constexpr const char* kPublishedHead = R"(
@@ -404,67 +388,62 @@ one. The FVP ran these very streams unless the row says otherwise.
 
 constexpr const char* kVelaHead = R"(
 ## Against Vela's own estimates
-Cycles and bytes of one inference. `a / b` is Carina's figure / Vela's. The columns MAC and output
-are the busy cycles of these units. Layout is the total of the pools that only move data,
-elementwise the total of elementwise operations. The table has the streams that differ most;
-`cycle_table SHARED --all` lists all.
-
 )";
 
 constexpr const char* kDifferences = R"(
-Vela's estimate does not include contention of transfers. On U85 it does not include padding of
-channels and taps either, although Vela's choice of the traversal does. Carina's model includes
-both: the FVP figure above shows the padding, and no port can transfer more than its width. Both
-increase the difference to Vela: its median is 7.7 % for U55 and U65, and 20.3 % for U85. U85 layers
-without padding that do not wait for their decoders are within 5 % of Vela's rows
-(`tests/integration/plan/test_cycle_model.py`).
-
-Causes of the differences, by parts of the breakdown:
-- *Layout.* Vela estimates a transposition from the tensor before it is divided into operations.
-  Carina uses the operations in the stream. On U55 many of them write single bytes, each of which
-  takes a burst (kws, mobilenet_v2). On U85 the stream has fewer copies than Vela's estimate
-  (resnet20, where Vela counts them twice).
-- *Small elementwise operations* (add_*, softmax, the softmax of TFLite's kws). Vela counts a
-  fraction of a block. Carina counts at least the latencies of one read and one write.
-- *U85 memory.* Vela adds the times of all channels, each limited by its read buffer. Carina lets
-  channels transfer in parallel. For mobilenet_v2 on U85-1024, the scales of one operation are 394 k
-  of Vela's 2.1 M cycles.
-- *Dedicated_Sram.* Vela reads an NHWC input of three channels from DRAM in bursts of three bytes
-  (vww on U65: 134 k of 200 k cycles). Rows of such an input are contiguous in memory, so Carina
-  counts whole rows.
+Vela omits contention of transfers, and on U85 the padding of channels and taps: the median is 7.7 %
+for U55 and U65, and 20.3 % for U85. U85 layers without padding that do not wait for their decoders
+are within 5 % of Vela's rows (`tests/integration/plan/test_cycle_model.py`). The largest
+differences, which `cycle_table SHARED --streams` lists:
+- *Transpositions*: on U55 the streams write many single bytes, each in a burst of its own.
+- *Small elementwise operations*: at least the latencies of a read and a write; in Vela, less.
+- *U85 memory*: Vela adds the times of all channels, Carina lets them transfer in parallel.
+- *Dedicated_Sram*: Vela reads NHWC inputs of three channels in bursts of 3 bytes, Carina in rows.
 )";
+
+// `a / b` is Carina's figure / Vela's. MAC and output are the busy cycles of these units. Layout is the total of the
+// pools that only move data, elementwise that of elementwise operations.
+constexpr const char* kStreamsHead =
+    "| stream | Carina | Vela | | MAC | output | layout | elementwise | SRAM MB | other memory MB |\n"
+    "|---|---|---|---|---|---|---|---|---|---|\n";
 
 constexpr const char* kAnchors = R"(
-Figures of boards are wall-clock times, which include the driver and the CPU. Published figures that
-are not comparable: networks without a stream, boards with undocumented memories, and ExecuTorch's
-`add` on U55 (411 cycles, unknown command line).
+Figures of boards are wall-clock times with the driver and the CPU. Not comparable are networks
+without a stream, boards with undocumented memories, and ExecuTorch's `add` on U55 (411 cycles).
 )";
 
-}  // namespace
-
-void print_document(const fs::path& shared, bool all);
-void print_document(const fs::path& shared, bool all) {
-  fmt::print("{}", kHead);
-  fmt::print("{}", kPublishedHead);
-  print_published(shared);
-  fmt::print("{}", kAnchors);
-  constexpr const char* kColumns =
-      "| stream | Carina | Vela | | MAC | output | layout | elementwise | SRAM MB | other memory MB "
-      "|\n|---|---|---|---|---|---|---|---|---|---|\n";
-  fmt::print("{}{}", kVelaHead, kColumns);
+std::vector<Row> rows_of(const fs::path& shared) {
   std::vector<Row> rows;
   table(shared / "cases", "tosa_in_", rows);
   table(shared / "tflite", "input", rows);
-  constexpr size_t kShown = 12;
-  print_rows(rows, all ? rows.size() : kShown);
+  return rows;
+}
+
+}  // namespace
+
+void print_document(const fs::path& shared);
+void print_document(const fs::path& shared) {
+  fmt::print("{}{}", kHead, kPublishedHead);
+  print_published(shared);
+  fmt::print("{}{}", kAnchors, kVelaHead);
+  print_median(rows_of(shared));
   fmt::print("{}", kDifferences);
+}
+
+void print_streams(const fs::path& shared);
+void print_streams(const fs::path& shared) {
+  fmt::print("{}", kStreamsHead);
+  for (const Row& row : rows_of(shared)) fmt::print("{}\n", row.line);
 }
 
 }  // namespace carina::simulate
 
 int main(int argc, char** argv) {
-  const bool all = argc == 3 && std::string_view(argv[2]) == "--all";
-  if (argc != 2 && !all) return 2;
-  carina::simulate::print_document(argv[1], all);
+  const bool streams = argc == 3 && std::string_view(argv[2]) == "--streams";
+  if (argc != 2 && !streams) return 2;
+  if (streams)
+    carina::simulate::print_streams(argv[1]);
+  else
+    carina::simulate::print_document(argv[1]);
   return 0;
 }
