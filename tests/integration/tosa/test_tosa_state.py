@@ -37,7 +37,8 @@ def binary(op, result, a, b):
     {result} = tosa.cast {result}_c : ({T32}) -> {T8}"""
 
 
-# Signature, body and variables: the initial value of each, and which result is its value after the step (None: it is never written).
+# Signature, body and variables: the initial value of each, and which result is its value after the step (None: it is
+# never written).
 SUM = (
     f"(%a: {T8}) -> ({T8}, {T8})",
     f"""
@@ -123,7 +124,8 @@ def loop(first, counts=True):
 
 
 COUNT = {"count": (np.zeros((1, 6), np.int8), 1)}
-# The reference model crashes now and then on a loop with a variable in its body: only loops without one are compared with it.
+# The reference model crashes now and then on a loop with a variable in its body: only loops without one are compared
+# with it.
 PLAIN_LOOP = (f"(%a: {T8}) -> ({T8}, {T8})", loop("%zero", counts=False), {"count": (np.zeros((1, 6), np.int8), None)})
 PLAIN_DATA_LOOP = (f"(%a: {T8}, %n: tensor<1xi32>) -> ({T8}, {T8})", loop("%n", counts=False), PLAIN_LOOP[2])
 KNOWN_LOOP = (f"(%a: {T8}) -> ({T8}, {T8})", loop("%zero"), COUNT)
