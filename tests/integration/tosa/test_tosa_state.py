@@ -37,7 +37,8 @@ def binary(op, result, a, b):
     {result} = tosa.cast {result}_c : ({T32}) -> {T8}"""
 
 
-# Signature, body and variables: the initial value of each, and which result is its value after the step (None: it is never written).
+# Signature, body and variables: the initial value of each, and which result is its value after the step (None: it is
+# never written).
 SUM = (
     f"(%a: {T8}) -> ({T8}, {T8})",
     f"""
@@ -99,8 +100,11 @@ BRANCH = (
 )
 
 
-def loop(first):
-    """A loop that doubles x, and adds it to a variable, until a counter from `first` on is 3."""
+def loop(first, counts=True):
+    """A loop that doubles x until a counter from `first` on is 3. It may also add x to a variable."""
+    count = f"""
+      %v6 = tosa.variable_read @count : {T8}{binary("add", "%v7", "%v6", "%x")}
+      tosa.variable_write @count, %v7 : {T8}"""
     return f"""
     %zero = "tosa.const"() <{{values = dense<0> : tensor<1xi32>}}> : () -> tensor<1xi32>
     %v3:2 = tosa.while_loop (%i = {first}, %x = %a) : (tensor<1xi32>, {T8}) -> (tensor<1xi32>, {T8}) {{
@@ -111,8 +115,7 @@ def loop(first):
     ^bb0(%i: tensor<1xi32>, %x: {T8}):
       %one = "tosa.const"() <{{values = dense<1> : tensor<1xi32>}}> : () -> tensor<1xi32>
       %v4 = tosa.add %i, %one : (tensor<1xi32>, tensor<1xi32>) -> tensor<1xi32>{binary("add", "%v5", "%x", "%x")}
-      %v6 = tosa.variable_read @count : {T8}{binary("add", "%v7", "%v6", "%x")}
-      tosa.variable_write @count, %v7 : {T8}
+      {count if counts else ""}
       tosa.yield %v4, %v5 : tensor<1xi32>, {T8}
     }}
     %v8 = tosa.variable_read @count : {T8}
@@ -121,6 +124,10 @@ def loop(first):
 
 
 COUNT = {"count": (np.zeros((1, 6), np.int8), 1)}
+# The reference model crashes now and then on a loop with a variable in its body: only loops without one are compared
+# with it.
+PLAIN_LOOP = (f"(%a: {T8}) -> ({T8}, {T8})", loop("%zero", counts=False), {"count": (np.zeros((1, 6), np.int8), None)})
+PLAIN_DATA_LOOP = (f"(%a: {T8}, %n: tensor<1xi32>) -> ({T8}, {T8})", loop("%n", counts=False), PLAIN_LOOP[2])
 KNOWN_LOOP = (f"(%a: {T8}) -> ({T8}, {T8})", loop("%zero"), COUNT)
 DATA_LOOP = (f"(%a: {T8}, %n: tensor<1xi32>) -> ({T8}, {T8})", loop("%n"), COUNT)
 
@@ -130,8 +137,8 @@ CASES = {
     "swap": (SWAP, []),
     "only_read": (ONLY_READ, []),
     "branch": (BRANCH, []),
-    "known_loop": (KNOWN_LOOP, []),
-    "data_loop": (DATA_LOOP, ["--loop-rounds", "3"]),
+    "known_loop": (PLAIN_LOOP, []),
+    "data_loop": (PLAIN_DATA_LOOP, ["--loop-rounds", "3"]),
 }
 
 
@@ -194,6 +201,23 @@ def test_variables_and_control_flow_have_the_bits_of_the_reference_model(
     for k, truth in enumerate(wanted):
         got = np.load(tmp_path / "out" / f"output_{k}.npy")
         np.testing.assert_array_equal(got, truth.reshape(got.shape))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("looping, options", [(KNOWN_LOOP, []), (DATA_LOOP, ["--loop-rounds", "3"])])
+def test_a_variable_in_a_loop_adds_up(looping, options, target, run_carina, tmp_path):
+    model = written(looping, tmp_path / "model.tosa", first_values(looping))
+    said = run_carina(["compile", model, "--target", target, "-o", tmp_path / "model.pte", *options]).stderr
+    assert "1 loop is unrolled: 3 rounds in all" in said
+    columns = [np.stack(x) for x in zip(*inputs_of(looping), strict=True)]
+    np.savez(tmp_path / "steps.npz", **{f"x{n}": x for n, x in enumerate(columns)})
+    run_carina(["run", tmp_path / "model.pte", "--sequence", tmp_path / "steps.npz", "-o", tmp_path / "out"])
+    rounds = np.maximum(0, 3 - columns[1]) if len(columns) > 1 else np.full((STEPS, 1), 3)
+    factor = (1 << rounds)[:, :, None].astype(np.int64)
+    x = columns[0].astype(np.int64)
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "output_0.npy"), (x * factor).astype(np.int8))
+    total = np.cumsum(x * (factor - 1), 0).astype(np.int8)
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "output_1.npy"), total)
 
 
 def test_a_loop_that_depends_on_the_data_needs_a_number_of_rounds(run_carina, tmp_path):
