@@ -141,21 +141,21 @@ bool is_tosa_spec(std::string_view target) {
 
 Result<Backend> tosa_backend(std::string_view text) {
   CARINA_TRY(const Spec spec, read_spec(text));
-  return Backend{
-      .target = spec.text,
-      .accelerator = "TOSA",
-      .system_config = {},
-      .memory_mode = {},
-      .arena_memory = {},
-      .tosa_spec = spec.text,
-      .lowering = {.name = "TOSA",
-                   .limits = spec.lowering.limits,
-                   .idioms = spec.lowering.idioms,
-                   .takes_floats = spec.has("FP"),
-                   .takes_block_scaled = spec.takes_block_scaled,
-                   .fewest_transposes = !spec.for_small_npus},
-      .compile = [spec](const ir::Graph& tosa, const DelegateOptions& options,
-                        const Log& log) { return write(spec, tosa, options, log); }};
+  return Backend{.target = spec.text,
+                 .accelerator = "TOSA",
+                 .system_config = {},
+                 .memory_mode = {},
+                 .arena_memory = {},
+                 .tosa_spec = spec.text,
+                 .lowering = {.name = "TOSA",
+                              .limits = spec.lowering.limits,
+                              .idioms = spec.lowering.idioms,
+                              .takes_floats = spec.has("FP"),
+                              .takes_block_scaled = spec.takes_block_scaled,
+                              .fewest_transposes = !spec.for_small_npus},
+                 .compile = [spec](const ir::Graph& tosa, const DelegateOptions& options, const Log& log) {
+                   return write(spec, tosa, options, log);
+                 }};
 }
 
 }  // namespace carina::backends

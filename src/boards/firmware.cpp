@@ -110,9 +110,8 @@ Result<void> check_backends(const pte::Program& program, const std::string& wher
       return fail({.where = where,
                    .what = fmt::format("the image has no backend {}", delegate.backend),
                    .expected = "delegates for an Ethos-U alone, and kernels",
-                   .hint =
-                       "compile the model with `carina compile --target NPU`, or write the program without "
-                       "this delegate"});
+                   .hint = "compile the model with `carina compile --target NPU`, or write the program without "
+                           "this delegate"});
     }
   }
   return {};
