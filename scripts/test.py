@@ -63,7 +63,8 @@ THREADS = {
 MORE_THREADS = {**THREADS, "quantize_test": "*"}
 
 DEADLINE = float(os.environ.get("CARINA_DEADLINE", "inf"))
-# Minutes that these steps take on the slowest machine seen, which is a third as fast as the one that COSTS was measured on.
+# Minutes that these steps take on the slowest machine seen, which is a third as fast as the one that COSTS was measured
+# on.
 LONGEST = {"sanitized": 36, "threads": 6, "uninitialized": 2, "fuzz": 25}
 
 passed, failed, not_run = [], [], Counter()

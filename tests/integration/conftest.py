@@ -36,6 +36,9 @@ TEST_ENV = Path(os.environ["CARINA_TEST_ENV"])
 PACKAGE = Path(os.environ["CARINA_BIN"]).parents[1] / "python"
 CACHE = TEST_ENV / "cache"
 
+# Also in xdist's own process, which imports the classes of the warnings that its workers report.
+sys.path.insert(0, str(PACKAGE))
+
 
 def pytest_configure(config):
     for noise in ("DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"):
@@ -74,7 +77,6 @@ def carina():
 @pytest.fixture(scope="session")
 def package(carina):
     """The package of the build, imported into this process."""
-    sys.path.insert(0, str(PACKAGE))
     import carina as package
 
     assert package.__file__.startswith(str(PACKAGE)), "another carina was imported first"
