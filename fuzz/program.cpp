@@ -16,7 +16,7 @@
 #include "fuzz/pt2_archive.h"
 #include "lower/lower.h"
 #include "normalize/core_aten.h"
-#include "normalize/prepare.h"
+#include "normalize/normalize.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
@@ -27,7 +27,7 @@ using Json = nlohmann::json;
 
 void compile(const ir::Graph& graph) {
   ir::Graph npu = graph;
-  if (normalize::prepare(npu, Log{})) {
+  if (normalize::normalize(npu, Log{})) {
     for (const bool takes_floats : {false, true}) {
       lower::Target target;
       target.takes_floats = takes_floats;
@@ -35,7 +35,7 @@ void compile(const ir::Graph& graph) {
     }
   }
   ir::Graph cpu = graph;
-  if (normalize::prepare_for_cpu(cpu, {}, Log{})) (void)normalize::to_core_aten(cpu, Log{});
+  if (normalize::normalize_for_cpu(cpu, {}, Log{})) (void)normalize::to_core_aten(cpu, Log{});
 }
 
 // All values of a document, in order.
