@@ -256,12 +256,15 @@ class Program:
     def _main(self) -> Method:
         return self[self._signature.method]
 
+    @cached_property
+    def _details(self) -> dict[str, Any]:
+        """The report as JSON; nothing, if the program was loaded from a file."""
+        return {} if self._report is None else dict(json.loads(self._report.to_json()))
+
     def _details_of(self, method: str) -> dict[str, Any]:
-        """The part of the report about a method, as JSON; nothing, if the program was loaded from a file."""
-        if self._report is None:
-            return {}
-        details: dict[str, Any] = json.loads(self._report.to_json())
-        return next((each for each in details.get("methods", []) if each["method"] == method), details)
+        """The part of the report about a method."""
+        further = self._details.get("methods", [])
+        return next((each for each in further if each["method"] == method), self._details)
 
     @cached_property
     def _first_state(self) -> dict[str, list[tuple[str, Any]]]:
@@ -302,8 +305,7 @@ class Program:
     @property
     def cycles(self) -> int | None:
         """Estimated NPU cycles per inference. None: not known, because the program was loaded from a file (run(timed=True) estimates them)."""
-        cycles: int | None = None if self._report is None else json.loads(self._report.to_json()).get("cycles")
-        return cycles
+        return self._main.cycles
 
     @overload
     def run(self, *inputs: Any, timed: Literal[True], threads: int = 1, **options: Any) -> TimedRun: ...

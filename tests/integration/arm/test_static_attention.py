@@ -14,7 +14,6 @@ TOKENS = [1, 5, 9, 2, 7, 7, 3]
 @pytest.fixture(scope="module")
 def static():
     """The model, and its options for a token at a place."""
-    pytest.importorskip("executorch.examples.models.llama.static_attention")
     from executorch.examples.models.llama.llama_transformer import construct_transformer
     from executorch.examples.models.llama.model_args import ModelArgs
     from executorch.examples.models.llama.static_attention import StaticAttentionIOManager
