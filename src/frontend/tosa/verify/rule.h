@@ -14,12 +14,18 @@
 
 namespace carina::tosa {
 
+// A VARIABLE node, and the graph that it is in.
+struct Declaration {
+  const ir::Graph* graph;
+  const ir::Node* node;
+};
+
 // Facts about the whole module that rules use, computed once.
 struct ModuleIndex {
   explicit ModuleIndex(const ir::Module& module, int64_t max_nesting);
 
   std::unordered_map<std::string_view, const ir::Graph*> graphs;
-  std::unordered_map<std::string_view, const ir::Node*> variables;  // first declaration of each variable
+  std::unordered_map<std::string_view, Declaration> variables;  // first declaration of each variable
   // The nesting depth of control flow below each graph. No value if there is a cycle, or if the depth exceeds the
   // limit.
   std::unordered_map<std::string_view, std::optional<int64_t>> depths;

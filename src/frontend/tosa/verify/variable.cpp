@@ -10,32 +10,24 @@ namespace carina::tosa {
 namespace {
 
 // Rules of section 2.17. A variable belongs to the whole module; a VARIABLE node declares it.
-const ir::Node* declaration(const RuleContext& at) {
+const Declaration* declaration(const RuleContext& at) {
   const auto found = at.index.variables.find(at.node.attributes.get<std::string>("name"));
-  return found == at.index.variables.end() ? nullptr : found->second;
+  return found == at.index.variables.end() ? nullptr : &found->second;
 }
 
-const ir::Graph& graph_of(const RuleContext& at, const ir::Node& node) {
-  const auto has_node = [&](const auto& entry) {
-    return !entry.second->nodes.empty() && &node >= &entry.second->nodes.front() &&
-           &node <= &entry.second->nodes.back();
-  };
-  return *std::ranges::find_if(at.index.graphs, has_node)->second;
-}
-
-bool is_alike(const ir::Graph& one, const ir::Node& a, const ir::Graph& other, const ir::Node& b) {
-  if (a.attributes != b.attributes || a.inputs.size() != b.inputs.size()) return false;
-  if (a.inputs.empty()) return true;
-  const auto &first = one[a.inputs.front()].constant, &second = other[b.inputs.front()].constant;
+bool is_alike(const Declaration& a, const Declaration& b) {
+  if (a.node->attributes != b.node->attributes || a.node->inputs.size() != b.node->inputs.size()) return false;
+  if (a.node->inputs.empty()) return true;
+  const auto &first = (*a.graph)[a.node->inputs.front()].constant,
+             &second = (*b.graph)[b.node->inputs.front()].constant;
   return first && second && identical(*first, *second);
 }
 
 // The serializer of the official tools declares a variable in each graph of control flow that uses it.
 Problem declared_twice(const RuleContext& at) {
-  const ir::Node& first = *declaration(at);
-  if (&first == &at.node) return std::nullopt;
-  const ir::Graph& other = graph_of(at, first);
-  if (&other != &at.graph && is_alike(other, first, at.graph, at.node)) return std::nullopt;
+  const Declaration& first = *declaration(at);
+  if (first.node == &at.node) return std::nullopt;
+  if (first.graph != &at.graph && is_alike(first, {.graph = &at.graph, .node = &at.node})) return std::nullopt;
   return at.node.attributes.get<std::string>("name");
 }
 
@@ -54,7 +46,7 @@ Problem declared(const RuleContext& at) {
 }
 
 Problem same_type(const RuleContext& at) {
-  const ir::Node& variable = *declaration(at);
+  const ir::Node& variable = *declaration(at)->node;
   const ir::Value& value = at.row.op == TosaOp::VARIABLE_READ ? at.output(0) : at.input(0);
   const auto& shape = variable.attributes.integers("var_shape");
   const auto dtype = variable.attributes.get<DType>("type");

@@ -94,7 +94,8 @@ ModuleIndex::ModuleIndex(const ir::Module& module, int64_t max_nesting) {
   for (const ir::Graph& graph : module.graphs) {
     graphs.emplace(graph.name, &graph);
     for (const ir::Node& node : graph.nodes) {
-      if (node.op == ir::Op(TosaOp::VARIABLE)) variables.emplace(node.attributes.get<std::string>("name"), &node);
+      if (node.op == ir::Op(TosaOp::VARIABLE))
+        variables.emplace(node.attributes.get<std::string>("name"), Declaration{.graph = &graph, .node = &node});
     }
   }
   find_depths(*this, max_nesting);
