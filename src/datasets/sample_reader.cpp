@@ -264,6 +264,10 @@ std::vector<size_t> SampleReader::sequences() const {
   return firsts;
 }
 
+bool SampleReader::begins_sequence(size_t n) const {
+  return std::ranges::binary_search(state_->shards, n, {}, &Shard::first);
+}
+
 Result<Sample> SampleReader::sample(size_t n) {
   if (!state_->images.files.empty()) {
     const std::string& path = state_->images.files[n].path;

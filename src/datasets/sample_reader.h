@@ -32,6 +32,7 @@ class SampleReader {
   [[nodiscard]] size_t size() const;
   // The first sample of each file: for a model with state, each file is a sequence.
   [[nodiscard]] std::vector<size_t> sequences() const;
+  [[nodiscard]] bool begins_sequence(size_t n) const;
   // Call it from one thread at a time, best in ascending order. Errors: damaged data, files that have changed.
   Result<Sample> sample(size_t n);
   // Returns whether there are labels. Errors: only some files have labels, or the counts of labels and samples differ.

@@ -356,11 +356,9 @@ Result<std::vector<Worker>> make_workers(const models::Model& model, const Accur
 Result<std::vector<Asked>> read_batch(datasets::SampleReader& data, size_t first, size_t count, bool has_labels,
                                       bool has_metric) {
   std::vector<Asked> batch;
-  const std::vector<size_t> sequences = data.sequences();
   for (size_t n = first; n < first + count; ++n) {
     CARINA_TRY(datasets::Sample sample, data.sample(n));
-    batch.push_back({.number = n, .sample = std::move(sample)});
-    batch.back().begins_sequence = std::ranges::binary_search(sequences, n);
+    batch.push_back({.number = n, .sample = std::move(sample), .begins_sequence = data.begins_sequence(n)});
     if (has_metric) {
       CARINA_TRY(batch.back().labels, data.labels(n));
     }
