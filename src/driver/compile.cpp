@@ -227,13 +227,17 @@ Result<results::CompileReport> explained_parts(const CompileRequest& request, co
   return std::move(compiled->report);
 }
 
+bool has_methods(const CompileRequest& request) {
+  return !request.methods.empty() || !request.further_methods.empty();
+}
+
 }  // namespace
 
 Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   const ScopedThreadPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
-  if (!request.methods.empty() || !request.further_methods.empty()) return compile_methods(request, backend, log);
+  if (has_methods(request)) return compile_methods(request, backend, log);
   if (request.output == CompileRequest::Output::kTflite) {
     CARINA_TRY(const Buffer file, tflite_file(request));
     return compile_tflite(file, request, backend, log);
@@ -269,7 +273,7 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   request.check = options::Check::kOff;  // no program is written
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   request.estimates = !backend.lowering.takes_floats;
-  if (!request.methods.empty() || !request.further_methods.empty()) return explain_methods(request, backend, log);
+  if (has_methods(request)) return explain_methods(request, backend, log);
   auto made = compile_file(request, backend, log);
   if (!made) return explained_parts(request, backend, log, std::move(made).error());
   const Compilation compilation = *std::move(made);

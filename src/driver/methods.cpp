@@ -41,6 +41,15 @@ bool is_name_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
+// Adds a method, whose other options are those of the request.
+void add_method(std::vector<Method>& methods, const CompileRequest& request, FurtherMethod further) {
+  Method& method = methods.emplace_back(Method{.name = std::move(further.name), .request = request});
+  method.request.model = std::move(further.model);
+  method.request.file = std::move(further.file);
+  method.request.calibration = std::move(further.calibration);
+  method.request.samples = std::move(further.samples);
+}
+
 // Reads "NAME" (of the request's own model) and "NAME=MODEL[,SAMPLES]".
 Result<std::vector<Method>> methods_of(const CompileRequest& request) {
   std::vector<Method> methods{{.request = request}};
@@ -52,19 +61,12 @@ Result<std::vector<Method>> methods_of(const CompileRequest& request) {
       continue;
     }
     const size_t comma = text.find(',', equals);
-    Method& method = methods.emplace_back(Method{.name = text.substr(0, equals), .request = request});
-    method.request.model = text.substr(equals + 1, comma == std::string::npos ? comma : comma - equals - 1);
-    method.request.file = {};
-    method.request.samples = {};
-    method.request.calibration = comma == std::string::npos ? "" : text.substr(comma + 1);
+    add_method(methods, request,
+               {.name = text.substr(0, equals),
+                .model = text.substr(equals + 1, comma == std::string::npos ? comma : comma - equals - 1),
+                .calibration = comma == std::string::npos ? "" : text.substr(comma + 1)});
   }
-  for (const FurtherMethod& further : request.further_methods) {
-    Method& method = methods.emplace_back(Method{.name = further.name, .request = request});
-    method.request.model = further.model;
-    method.request.file = further.file;
-    method.request.samples = further.samples;
-    method.request.calibration = further.calibration;
-  }
+  for (const FurtherMethod& further : request.further_methods) add_method(methods, request, further);
   std::set<std::string> names;
   for (Method& method : methods) {
     if (!std::ranges::all_of(method.name, is_name_character))
