@@ -220,11 +220,15 @@ class _Method(NamedTuple):
     calibration: Calibration | None
 
 
-def _methods_of(models: Mapping[str, ModelLike], inputs: Any, calibration: Any) -> list[_Method]:
-    """The methods of a mapping from names to models. Example inputs and calibration data are mappings from the same names, or one for all.
+def _methods_of(model: ModelLike | Mapping[str, ModelLike], inputs: Any, calibration: Any) -> list[_Method]:
+    """The methods of a mapping from names to models; one without a name for another model. Example inputs and
+    calibration data are mappings from the same names, or one for all.
 
     Raises: UsageError for a name of `inputs` or `calibration` that is no method.
     """
+    if not are_methods(model):
+        return [_Method("", model, inputs, calibration)]
+    models = model
 
     def by_method(given: Any, where: str) -> dict[str, Any]:
         if not isinstance(given, Mapping) or not (set(given) & set(models)):
@@ -236,6 +240,14 @@ def _methods_of(models: Mapping[str, ModelLike], inputs: Any, calibration: Any) 
 
     all_inputs, data = by_method(inputs, "inputs"), by_method(calibration, "calibration")
     return [_Method(name, model, all_inputs[name], data[name]) for name, model in models.items()]
+
+
+def _set_model(request: _native.CompileRequest, method: _Method, function: str) -> Source:
+    source = source_of(method.model, method.inputs, function)
+    request.model = source.name
+    if source.file is not None:
+        request.set_file(source.file)
+    return source
 
 
 def request_of(
@@ -264,43 +276,28 @@ def request_of(
             "target", "neither a target nor a board is given", expected='target="ethos-u55-128", or board="Alif_E7_HE"'
         )
     request = _native.CompileRequest()
-    methods: list[_Method] = []
-    if are_methods(model):
-        methods = _methods_of(model, inputs, calibration)
-        source = source_of(methods[0].model, methods[0].inputs, function)
-        calibration = methods[0].calibration
-    else:
-        source = source_of(model, inputs, function)
-    request.model = source.name
-    if source.file is not None:
-        request.set_file(source.file)
+    main, *further = _methods_of(model, inputs, calibration)
+    source = _set_model(request, main, function)
     request.target = memories(options, target or "")
     request.quantize = quantize_flags(quantize, options)
     request.set_images(numbers(options, "mean"), numbers(options, "std"))
     if sequences is not None:
-        if calibration is not None or methods:
-            raise usage_error(
-                "sequences",
-                "excludes calibration" if calibration is not None else "is not possible with several methods",
-                hint=""
-                if calibration is not None
-                else "calibration={name: folder}: each file of a folder is a sequence",
-            )
+        if main.calibration is not None:
+            raise usage_error("sequences", "excludes calibration")
+        if are_methods(model):
+            hint = "calibration={name: folder}: each file of a folder is a sequence"
+            raise usage_error("sequences", "is not possible with several methods", hint=hint)
         set_sequences(request, sequences)
-    set_calibration(request, source, calibration, note)
+    set_calibration(request, source, main.calibration, note)
     if options.get("no_delegate") and options.get("delegate_all"):
         raise usage_error("delegate_all", "excludes no_delegate")
     _set({"": request}, options)
-    if methods:
-        request.methods = [methods[0].name]
-    for method in methods[1:]:
-        further = _native.CompileRequest()
-        source = source_of(method.model, method.inputs, function)
-        further.model = source.name
-        if source.file is not None:
-            further.set_file(source.file)
-        set_calibration(further, source, method.calibration, note)
-        request.add_method(method.name, further)
+    if are_methods(model):
+        request.methods = [main.name]
+    for method in further:
+        of_method = _native.CompileRequest()
+        set_calibration(of_method, _set_model(of_method, method, function), method.calibration, note)
+        request.add_method(method.name, of_method)
     request.layers = True  # layers cost nothing
     request.alternatives = bool(options.get("report"))
     request.remedies = True
