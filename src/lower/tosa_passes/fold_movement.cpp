@@ -64,9 +64,8 @@ std::optional<Origin> part_of(const ir::Graph& graph, const Node& concat, const 
 }
 
 // The CONCATs that only slices within their parts read, by their results.
-std::map<ValueId, Node> concats_of_slices(const ir::Graph& graph) {
-  const std::vector<std::vector<ir::NodeId>> users = ir::users(graph);
-  const std::vector<bool> is_output = ir::is_output(graph);
+std::map<ValueId, Node> concats_of_slices(const ir::Graph& graph, const std::vector<std::vector<ir::NodeId>>& users,
+                                          const std::vector<bool>& is_output) {
   std::map<ValueId, Node> concats;
   for (const Node& node : graph.nodes) {
     if (node.op != ir::Op(TosaOp::CONCAT) || is_output[node.outputs[0].index()]) continue;
@@ -87,7 +86,7 @@ Result<void> fold_movement(ir::Graph& graph, const Log&) {
   std::map<ValueId, Origin> sliced_from;  // slices that only one node reads
   const std::vector<std::vector<ir::NodeId>> users = ir::users(graph);
   const std::vector<bool> is_output = ir::is_output(graph);
-  const std::map<ValueId, Node> split = concats_of_slices(graph);
+  const std::map<ValueId, Node> split = concats_of_slices(graph, users, is_output);
   std::vector<Node> nodes = std::exchange(graph.nodes, {});
   for (Node& node : nodes) {
     for (ValueId& input : node.inputs) input = aliases(input);

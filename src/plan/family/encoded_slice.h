@@ -19,8 +19,7 @@ struct EncodedSlice {
   std::vector<std::byte> scales = {};
   std::shared_ptr<const std::vector<std::byte>> weights = {};  // nullptr: scales only
   std::vector<CoreStream> cores = {};
-  std::vector<npu::ValueCounts> values =
-      {};  // counts of values, one entry per core; empty if the slice has scales only
+  std::vector<npu::ValueCounts> values = {};  // how often each occurs, by core; empty: scales only
 };
 
 // Appends `bytes` at the next offset at which a stream may start. Returns the offset.
