@@ -1,3 +1,4 @@
+#include <functional>
 #include <numbers>
 
 #include "facts/aten_traits.h"
@@ -14,13 +15,17 @@ ValueId product(Rewriter& in, ValueId a, ValueId b, const Shape& shape) {
   return in.make(AtenOp::mul_Tensor, {a, b}, {}, shape);
 }
 
+ValueId scaled(Rewriter& in, ValueId x, double factor) {
+  return product(in, x, in.scalar(factor, DType::kFp32), in.shape(x));
+}
+
 // x + value * a * b
 Result<bool> addcmul(Rewriter& in, const Node& node) {
   if (!is_fp32(in, node)) return false;
   const Shape shape = in.shape(node.outputs[0]);
   const double value = node.attributes.number("value");
   ValueId term = product(in, node.inputs[1], node.inputs[2], shape);
-  if (value != 1) term = product(in, term, in.scalar(value, DType::kFp32), shape);
+  if (value != 1) term = scaled(in, term, value);
   return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
 }
 
@@ -31,7 +36,7 @@ Result<bool> addcdiv(Rewriter& in, const Node& node) {
   const double value = node.attributes.number("value");
   const ValueId inverse = in.make(AtenOp::reciprocal_default, {node.inputs[2]}, {}, of_divisor);
   ValueId term = product(in, node.inputs[1], inverse, shape);
-  if (value != 1) term = product(in, term, in.scalar(value, DType::kFp32), shape);
+  if (value != 1) term = scaled(in, term, value);
   return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
 }
 
@@ -47,28 +52,31 @@ Result<bool> hypot(Rewriter& in, const Node& node) {
   return rewritten(in.define(node.outputs[0], AtenOp::sqrt_default, {sum}, {}));
 }
 
-// max(a, b) + log1p(exp(-|a - b|))
-Result<bool> logaddexp(Rewriter& in, const Node& node) {
+// max(a, b) + rest(|a - b|)
+Result<bool> add_to_larger(Rewriter& in, const Node& node, const std::function<ValueId(ValueId)>& rest) {
   if (!is_fp32(in, node)) return false;
   const Shape shape = in.shape(node.outputs[0]);
-  const auto apply = [&](AtenOp op, ValueId x) { return in.make(op, {x}, {}, shape); };
-  const ValueId distance = apply(AtenOp::abs_default, in.make(AtenOp::sub_Tensor, node.inputs, no_alpha(), shape));
-  const ValueId rest = apply(AtenOp::log1p_default, apply(AtenOp::exp_default, apply(AtenOp::neg_default, distance)));
+  const ValueId difference = in.make(AtenOp::sub_Tensor, node.inputs, no_alpha(), shape);
+  const ValueId added = rest(in.unary(AtenOp::abs_default, difference));
   const ValueId larger = in.make(AtenOp::maximum_default, node.inputs, {}, shape);
-  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {larger, rest}, no_alpha()));
+  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {larger, added}, no_alpha()));
+}
+
+// max(a, b) + log1p(exp(-|a - b|))
+Result<bool> logaddexp(Rewriter& in, const Node& node) {
+  return add_to_larger(in, node, [&](ValueId distance) {
+    const ValueId power = in.unary(AtenOp::exp_default, in.unary(AtenOp::neg_default, distance));
+    return in.unary(AtenOp::log1p_default, power);
+  });
 }
 
 // max(a, b) + log1p(2^-|a - b|) / ln 2
 Result<bool> logaddexp2(Rewriter& in, const Node& node) {
-  if (!is_fp32(in, node)) return false;
-  const Shape shape = in.shape(node.outputs[0]);
-  const auto apply = [&](AtenOp op, ValueId x) { return in.make(op, {x}, {}, shape); };
-  const auto times = [&](ValueId x, double factor) { return product(in, x, in.scalar(factor, DType::kFp32), shape); };
-  const ValueId distance = apply(AtenOp::abs_default, in.make(AtenOp::sub_Tensor, node.inputs, no_alpha(), shape));
-  const ValueId power = apply(AtenOp::exp_default, times(distance, -std::numbers::ln2));
-  const ValueId rest = times(apply(AtenOp::log1p_default, power), std::numbers::log2e);
-  const ValueId larger = in.make(AtenOp::maximum_default, node.inputs, {}, shape);
-  return rewritten(in.define(node.outputs[0], AtenOp::add_Tensor, {larger, rest}, no_alpha()));
+  return add_to_larger(in, node, [&](ValueId distance) {
+    const ValueId exponent = scaled(in, distance, -std::numbers::ln2);
+    const ValueId power = in.unary(AtenOp::exp_default, exponent);
+    return scaled(in, in.unary(AtenOp::log1p_default, power), std::numbers::log2e);
+  });
 }
 
 // x + weight * (end - x)

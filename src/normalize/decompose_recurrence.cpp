@@ -49,10 +49,6 @@ ValueId plus(Rewriter& in, ValueId a, ValueId b) {
 ValueId times(Rewriter& in, ValueId a, ValueId b) {
   return binary(in, AtenOp::mul_Tensor, a, b);
 }
-ValueId unary(Rewriter& in, AtenOp op, ValueId x) {
-  return in.make(op, {x}, {}, in.shape(x));
-}
-
 // x @ w^T + bias
 ValueId layer(Rewriter& in, ValueId x, ValueId weight, ValueId bias) {
   Shape shape = in.shape(x);
@@ -78,13 +74,13 @@ ValueId with_state(Rewriter& in, ValueId gates, const State& before, const Weigh
 
 State lstm_step(Rewriter& in, ValueId from_input, const State& before, const Weights& weights) {
   const ValueId gates = with_state(in, from_input, before, weights);
-  const ValueId input = unary(in, AtenOp::sigmoid_default, part(in, gates, 0, 4));
-  const ValueId forget = unary(in, AtenOp::sigmoid_default, part(in, gates, 1, 4));
-  const ValueId fresh = unary(in, AtenOp::tanh_default, part(in, gates, 2, 4));
-  const ValueId output = unary(in, AtenOp::sigmoid_default, part(in, gates, 3, 4));
+  const ValueId input = in.unary(AtenOp::sigmoid_default, part(in, gates, 0, 4));
+  const ValueId forget = in.unary(AtenOp::sigmoid_default, part(in, gates, 1, 4));
+  const ValueId fresh = in.unary(AtenOp::tanh_default, part(in, gates, 2, 4));
+  const ValueId output = in.unary(AtenOp::sigmoid_default, part(in, gates, 3, 4));
   ValueId cell = times(in, input, fresh);
   if (before.cell.valid()) cell = plus(in, times(in, forget, before.cell), cell);
-  const ValueId hidden = times(in, output, unary(in, AtenOp::tanh_default, cell));
+  const ValueId hidden = times(in, output, in.unary(AtenOp::tanh_default, cell));
   if (!weights.projection.valid()) return {.hidden = hidden, .cell = cell};
   return {.hidden = layer(in, hidden, weights.projection, ValueId()), .cell = cell};
 }
@@ -97,9 +93,9 @@ State gru_step(Rewriter& in, ValueId from_input, const State& before, const Weig
     const ValueId state = part(in, more, index, 3);
     return plus(in, own, scale.valid() ? times(in, scale, state) : state);
   };
-  const ValueId reset = unary(in, AtenOp::sigmoid_default, gate(0, {}));
-  const ValueId update = unary(in, AtenOp::sigmoid_default, gate(1, {}));
-  const ValueId fresh = unary(in, AtenOp::tanh_default, gate(2, reset));
+  const ValueId reset = in.unary(AtenOp::sigmoid_default, gate(0, {}));
+  const ValueId update = in.unary(AtenOp::sigmoid_default, gate(1, {}));
+  const ValueId fresh = in.unary(AtenOp::tanh_default, gate(2, reset));
   const auto minus = [&](ValueId a, ValueId b) { return binary(in, AtenOp::sub_Tensor, a, b); };
   if (!before.hidden.valid()) return {.hidden = minus(fresh, times(in, update, fresh)), .cell = {}};
   return {.hidden = plus(in, fresh, times(in, update, minus(before.hidden, fresh))), .cell = {}};
@@ -107,7 +103,7 @@ State gru_step(Rewriter& in, ValueId from_input, const State& before, const Weig
 
 template <AtenOp kActivation>
 State rnn_step(Rewriter& in, ValueId from_input, const State& before, const Weights& weights) {
-  return {.hidden = unary(in, kActivation, with_state(in, from_input, before, weights)), .cell = {}};
+  return {.hidden = in.unary(kActivation, with_state(in, from_input, before, weights)), .cell = {}};
 }
 
 bool is_zero(const Rewriter& in, ValueId id) {

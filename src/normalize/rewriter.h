@@ -60,6 +60,8 @@ class Rewriter {
 
   // Adds a node that replaces the current one. Its result is a new value, named after the current node.
   ir::ValueId make(AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, const Shape& shape);
+  // Like make(), for an element-wise operator of one operand.
+  ir::ValueId unary(AtenOp op, ir::ValueId input) { return make(op, {input}, {}, shape(input)); }
   // Like make(), for a data-movement node: the result has the quantization of the first input.
   ir::ValueId move(AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, const Shape& shape);
   // Like make(), with the given type of the result.
