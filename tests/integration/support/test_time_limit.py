@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def run_tier(minutes, tmp_path, *names):
     variables = {**os.environ, "CARINA_DEADLINE": str(time.time() + 60 * minutes), "CARINA_BUILD": str(tmp_path)}
+    variables.pop("TEST_TOTALS_LATER", None)  # CI sets it, which gives the last line another form
     command = [sys.executable, ROOT / "scripts/test.py", *names]
     return subprocess.run(command, env=variables, capture_output=True, text=True)
 
