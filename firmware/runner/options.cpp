@@ -11,7 +11,12 @@ namespace {
 std::array<char, 512> words;  // the arguments, each terminated by NUL
 
 bool reject(std::string_view why, std::string_view what) {
-  error().text("arguments: ").text(why).text(": ").text(what).text(" (-i FILE ... -o PREFIX -n COUNT)");
+  error()
+      .text("arguments: ")
+      .text(why)
+      .text(": ")
+      .text(what)
+      .text(" (-i FILE ... -o PREFIX -n COUNT -s SAMPLES -r SAMPLES -b PREFIX -a PREFIX)");
   return false;
 }
 
@@ -27,8 +32,16 @@ bool read_count(std::string_view text, uint32_t& count) {
 bool read_option(std::string_view option, const char* value, Options& options) {
   if (option == "-o") {
     options.output = value;
+  } else if (option == "-b") {
+    options.state_before = value;
+  } else if (option == "-a") {
+    options.state_after = value;
   } else if (option == "-n") {
     if (!read_count(value, options.inferences)) return reject("not a number of inferences", value);
+  } else if (option == "-s") {
+    if (!read_count(value, options.samples)) return reject("not a number of samples", value);
+  } else if (option == "-r") {
+    if (!read_count(value, options.reset_every)) return reject("not a number of samples", value);
   } else if (option == "-i") {
     if (options.input_count == Options::kMaxInputs) return reject("too many inputs", value);
     options.inputs[options.input_count++] = value;
@@ -56,6 +69,8 @@ bool read_options(std::string_view arguments, Options& options) {
     if (!read_option(option, value, options)) return false;
     word = value + std::string_view(value).size() + 1;
   }
+  if (uint64_t{options.inferences} * options.samples > UINT32_MAX)
+    return reject("the inferences of all samples are", "more than 4294967295");
   return true;
 }
 

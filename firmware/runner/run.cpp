@@ -150,12 +150,12 @@ bool start_npu() {
 bool prepare(const Options& options) {
   info().text("Preparing inputs...");
   const size_t before = session.method_arena.used_bytes();
-  if (!prepare_inputs(session.method, options, session.method_arena)) return false;
+  if (!prepare_inputs(session.method, options, 0, session.method_arena)) return false;
   session.input_bytes = session.method_arena.used_bytes() - before;
   info().text("Input prepared.");
   if (!session.perf.prepare(session.method, session.method_arena))
     return out_of_memory("method", session.method_arena, "cannot prepare the profile");
-  return true;
+  return read_state(session.method, options);
 }
 
 bool execute_once() {
@@ -166,15 +166,36 @@ bool execute_once() {
   return reason == Error::kOk || failed("the program failed", reason);
 }
 
-bool execute(const Options& options) {
-  info().text("Starting running ").number(options.inferences).text(" inferences...");
-  session.method.observe(&session.perf);
+// Runs one sample, whose state is that of the sample before.
+bool execute(const Options& options, uint32_t sample) {
+  if (options.reset_every > 0 && sample > 0 && sample % options.reset_every == 0) {
+    if (const Error reason = session.method.reset_state(); reason != Error::kOk)
+      return failed("cannot reset the state", reason);
+  }
   for (uint32_t i = 0; i < options.inferences; ++i) {
     // Later tensors of an inference may have had the inputs' memory.
-    if (i > 0 && !prepare_inputs(session.method, options, session.method_arena)) return false;
+    const bool prepared = sample == 0 && i == 0;
+    if (!prepared && !prepare_inputs(session.method, options, sample, session.method_arena)) return false;
     if (!execute_once()) return false;
   }
-  info().number(options.inferences).text(" inferences finished");
+  return write_outputs(session.method, options, sample);
+}
+
+uint32_t samples_of(const Options& options) {
+  return std::max(options.samples, uint32_t{1});
+}
+
+uint32_t inferences_of(const Options& options) {
+  return samples_of(options) * options.inferences;
+}
+
+bool execute(const Options& options) {
+  info().text("Starting running ").number(inferences_of(options)).text(" inferences...");
+  session.method.observe(&session.perf);
+  for (uint32_t sample = 0; sample < samples_of(options); ++sample) {
+    if (!execute(options, sample)) return false;
+  }
+  info().number(inferences_of(options)).text(" inferences finished");
   return true;
 }
 
@@ -215,9 +236,10 @@ bool run_model(const Options& options) {
   session.method_arena = runtime::Arena(session.model.method_pool);
   session.temp_arena = runtime::Arena(session.model.temp_pool);
   if (!load_method() || !start_npu() || !prepare(options) || !execute(options)) return false;
-  session.perf.report(session.method, options.inferences);
+  session.perf.report(session.method, inferences_of(options));
   report_memory();
-  if (!give_outputs(session.method, options)) return false;
+  show_outputs(session.method);
+  if (!write_state(session.method, options)) return false;
   info().text("Model run: 1");  // as ExecuTorch's runner says if no outputs are compared
   return true;
 }

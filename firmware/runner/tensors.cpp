@@ -1,6 +1,7 @@
 #include "firmware/runner/tensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string_view>
 
@@ -13,6 +14,37 @@ namespace {
 using runtime::Tensor;
 
 constexpr size_t kShownElements = 16;
+
+// The name of a file, "<prefix>-<number>-<number>.bin". One that is too long is truncated, so that there is no such
+// file.
+class FileName {
+ public:
+  explicit FileName(std::string_view prefix) { text(prefix); }
+  FileName& number(uint32_t value) {
+    std::array<char, 10> digits{};
+    size_t first = digits.size();
+    do {
+      digits[--first] = static_cast<char>('0' + value % 10);
+      value /= 10;
+    } while (value > 0);
+    return text("-").text({digits.data() + first, digits.size() - first});
+  }
+  // Ends the name.
+  const char* end() {
+    text(".bin");
+    return text_.data();
+  }
+
+ private:
+  FileName& text(std::string_view text) {
+    const size_t size = std::min(text.size(), text_.size() - 1 - size_);
+    std::copy_n(text.data(), size, text_.data() + size_);
+    size_ += size;
+    return *this;
+  }
+  std::array<char, 128> text_{};
+  size_t size_ = 0;
+};
 
 template <typename T>
 void fill_with(const Tensor& tensor, T one) {
@@ -49,17 +81,19 @@ void fill_with_ones(const Tensor& tensor) {
   }
 }
 
-bool reject(size_t index, std::string_view why) {
-  error().text("input ").number(static_cast<int64_t>(index)).text(": ").text(why);
+bool reject(std::string_view role, size_t index, std::string_view why) {
+  error().text(role).text(" ").number(static_cast<int64_t>(index)).text(": ").text(why);
   return false;
 }
 
-bool read_input(size_t index, const char* name, std::span<std::byte> bytes) {
+// Reads a file of exactly as many bytes. `role` is "input" or "state".
+bool read_bytes(std::string_view role, size_t index, const char* name, std::span<std::byte> bytes) {
   const size_t given = board_file_bytes(name);
-  if (given == kNoFile) return reject(index, "its file cannot be read");
+  if (given == kNoFile) return reject(role, index, "its file cannot be read");
   if (given != bytes.size()) {
     error()
-        .text("input ")
+        .text(role)
+        .text(" ")
         .number(static_cast<int64_t>(index))
         .text(" does not fit: the program takes ")
         .number(static_cast<int64_t>(bytes.size()))
@@ -69,7 +103,12 @@ bool read_input(size_t index, const char* name, std::span<std::byte> bytes) {
         .number(static_cast<int64_t>(given));
     return false;
   }
-  return board_read_file(name, bytes) || reject(index, "its file cannot be read");
+  return board_read_file(name, bytes) || reject(role, index, "its file cannot be read");
+}
+
+bool read_input(size_t index, const char* name, const Options& options, uint32_t sample, std::span<std::byte> bytes) {
+  if (options.samples == 0) return read_bytes("input", index, name, bytes);
+  return read_bytes("input", index, FileName(name).number(sample).end(), bytes);
 }
 
 // The memory for an input. Empty if there is none.
@@ -82,13 +121,14 @@ std::span<std::byte> memory_of(runtime::Method& method, size_t index, runtime::A
   return memory;
 }
 
-bool prepare_input(runtime::Method& method, size_t index, const Options& options, runtime::Arena& arena) {
+bool prepare_input(runtime::Method& method, size_t index, const Options& options, uint32_t sample,
+                   runtime::Arena& arena) {
   if (!method.input(index).is_tensor()) return true;  // a number, which the export has fixed
   const Tensor& tensor = method.input(index).tensor;
   if (tensor.bytes() == 0) return true;
   const std::span<std::byte> memory = memory_of(method, index, arena);
-  if (memory.empty()) return reject(index, "there is no memory for it in the method pool");
-  if (options.input_count > 0) return read_input(index, options.inputs[index], memory);
+  if (memory.empty()) return reject("input", index, "there is no memory for it in the method pool");
+  if (options.input_count > 0) return read_input(index, options.inputs[index], options, sample, memory);
   fill_with_ones(tensor);
   return true;
 }
@@ -148,31 +188,14 @@ void show_output(size_t index, const Tensor& tensor) {
         .text(" more");
 }
 
-// The name "<prefix>-<index>.bin". Empty if it is too long.
-std::string_view output_name(const char* prefix, size_t index, std::span<char> name) {
-  const std::string_view start(prefix);
-  constexpr std::string_view kEnd = ".bin";
-  if (start.size() + 3 + kEnd.size() + 1 > name.size() || index > 99) return {};
-  char* at = std::ranges::copy(start, name.data()).out;
-  *at++ = '-';
-  if (index >= 10) *at++ = static_cast<char>('0' + index / 10);
-  *at++ = static_cast<char>('0' + index % 10);
-  at = std::ranges::copy(kEnd, at).out;
-  *at = '\0';
-  return {name.data(), static_cast<size_t>(at - name.data())};
-}
-
-bool write_output(size_t index, const Tensor& tensor, const char* prefix) {
-  std::array<char, 128> name{};
-  const bool written = !output_name(prefix, index, name).empty() &&
-                       board_write_file(name.data(), {tensor.as<const std::byte>(), tensor.bytes()});
-  if (!written) error().text("output ").number(static_cast<int64_t>(index)).text(" cannot be written to ").text(prefix);
-  return written;
+bool write_tensor(std::string_view role, size_t index, const Tensor& tensor, FileName& name) {
+  return board_write_file(name.end(), {tensor.as<const std::byte>(), tensor.bytes()}) ||
+         reject(role, index, "its file cannot be written");
 }
 
 }  // namespace
 
-bool prepare_inputs(runtime::Method& method, const Options& options, runtime::Arena& arena) {
+bool prepare_inputs(runtime::Method& method, const Options& options, uint32_t sample, runtime::Arena& arena) {
   if (options.input_count > 0 && options.input_count != method.inputs()) {
     error()
         .text("wrong number of inputs: the program takes ")
@@ -182,18 +205,47 @@ bool prepare_inputs(runtime::Method& method, const Options& options, runtime::Ar
     return false;
   }
   for (size_t i = 0; i < method.inputs(); ++i) {
-    if (!prepare_input(method, i, options, arena)) return false;
+    if (!prepare_input(method, i, options, sample, arena)) return false;
   }
   return true;
 }
 
-bool give_outputs(const runtime::Method& method, const Options& options) {
+void show_outputs(const runtime::Method& method) {
   info().number(static_cast<int64_t>(method.outputs())).text(" outputs:");
   for (size_t i = 0; i < method.outputs(); ++i) {
     const runtime::EValue& value = method.output(i);
+    if (value.is_tensor()) show_output(i, value.tensor);
+  }
+}
+
+bool write_outputs(const runtime::Method& method, const Options& options, uint32_t sample) {
+  if (options.output == nullptr) return true;
+  for (size_t i = 0; i < method.outputs(); ++i) {
+    const runtime::EValue& value = method.output(i);
     if (!value.is_tensor()) continue;
-    show_output(i, value.tensor);
-    if (options.output != nullptr && !write_output(i, value.tensor, options.output)) return false;
+    FileName name(options.output);
+    name.number(static_cast<uint32_t>(i));
+    if (options.samples > 0) name.number(sample);
+    if (!write_tensor("output", i, value.tensor, name)) return false;
+  }
+  return true;
+}
+
+bool read_state(const runtime::Method& method, const Options& options) {
+  if (options.state_before == nullptr) return true;
+  for (size_t i = 0; i < method.states(); ++i) {
+    const Tensor& tensor = *method.state(i).tensor;
+    FileName name = FileName(options.state_before).number(static_cast<uint32_t>(i));
+    if (!read_bytes("state", i, name.end(), {tensor.as<std::byte>(), tensor.bytes()})) return false;
+  }
+  return true;
+}
+
+bool write_state(const runtime::Method& method, const Options& options) {
+  if (options.state_after == nullptr) return true;
+  for (size_t i = 0; i < method.states(); ++i) {
+    FileName name = FileName(options.state_after).number(static_cast<uint32_t>(i));
+    if (!write_tensor("state", i, *method.state(i).tensor, name)) return false;
   }
   return true;
 }

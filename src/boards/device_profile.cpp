@@ -59,7 +59,8 @@ pte::RunRecord record_of(const DeviceRun& run, const runtime::Method& method, co
       time.invocations = 1;
       ++invocation;
     } else if (!method.instruction_name(i).empty()) {
-      if (kernel < kernels.size()) at += static_cast<double>(kernels[kernel].cycles) / run.inferences * ns_per_cycle;
+      if (kernel < kernels.size())
+        at += static_cast<double>(kernels[kernel].cycles) / static_cast<double>(run.inferences) * ns_per_cycle;
       ++kernel;
     }
     time.end_ns = static_cast<uint64_t>(at);

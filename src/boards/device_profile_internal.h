@@ -17,8 +17,8 @@ namespace carina::boards {
 struct DeviceRun {
   std::span<const std::string> console;
   std::span<const simulate::Report> npu;
-  int inferences = 1;
-  double clock_hz = 0;  // of the CPU and the NPU, as in the ratios on the console
+  int64_t inferences = 1;  // of all samples
+  double clock_hz = 0;     // of the CPU and the NPU, as in the ratios on the console
 };
 
 // Returns the record of one inference. A kernel takes the average of its CPU cycles over all inferences.

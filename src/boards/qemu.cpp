@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "evaluate/program_runner.h"
 #include "execute/run_program.h"
 #include "execute/simulated_npu.h"
+#include "execute/state_files.h"
 #include "pte/reader.h"
 
 namespace carina::boards {
@@ -31,7 +33,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kImageFile = "app.elf";
-constexpr const char* kOutputPrefix = "out";
 
 // Returns the NPU of the board: the requested one, or else that of the program.
 Result<plan::Target> target_for(const pte::Program& program, const std::string& where,
@@ -41,16 +42,38 @@ Result<plan::Target> target_for(const pte::Program& program, const std::string& 
                                    : targets::find_target(names, log);
 }
 
-// Writes the inputs to files that the device reads. Returns the image's arguments.
-Result<std::vector<std::string>> arguments_for(std::span<const Buffer> inputs, int inferences,
+// The files of the device. Its runner adds numbers and ".bin" to these names (firmware/runner/options.h).
+constexpr const char* kInputPrefix = "in";
+constexpr const char* kOutputPrefix = "out";
+constexpr const char* kStateBefore = "before";
+constexpr const char* kStateAfter = "after";
+
+// What the device reads in one boot: the bytes of each input of each sample, and of each state tensor.
+struct DeviceInput {
+  std::vector<std::vector<Buffer>> samples;
+  std::vector<Buffer> state = {};  // to begin with; empty: the initial values
+};
+
+// Writes the inputs to files that the device reads. Returns the image's arguments. One sample needs no number, so that
+// an image of an older runner takes it.
+Result<std::vector<std::string>> arguments_for(const DeviceInput& given, const QemuRequest& request,
                                                const TemporaryFolder& folder) {
-  std::vector<std::string> arguments;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const std::string name = fmt::format("in{}", i);
-    CARINA_CHECKED(write_file(folder.file(name), inputs[i].bytes()));
-    arguments.insert(arguments.end(), {"-i", name});
+  std::vector<std::string> arguments{"-o", kOutputPrefix, "-n", std::to_string(request.inferences)};
+  const bool is_numbered = given.samples.size() > 1;
+  for (size_t sample = 0; sample < given.samples.size(); ++sample) {
+    for (size_t i = 0; i < given.samples[sample].size(); ++i) {
+      const std::string name = fmt::format("{}{}", kInputPrefix, i);
+      const std::string file = is_numbered ? fmt::format("{}-{}.bin", name, sample) : name;
+      CARINA_CHECKED(write_file(folder.file(file), given.samples[sample][i].bytes()));
+      if (sample == 0) arguments.insert(arguments.end(), {"-i", name});
+    }
   }
-  arguments.insert(arguments.end(), {"-o", kOutputPrefix, "-n", std::to_string(inferences)});
+  for (size_t i = 0; i < given.state.size(); ++i)
+    CARINA_CHECKED(write_file(folder.file(fmt::format("{}-{}.bin", kStateBefore, i)), given.state[i].bytes()));
+  if (is_numbered) arguments.insert(arguments.end(), {"-s", std::to_string(given.samples.size())});
+  if (request.reset_every > 0) arguments.insert(arguments.end(), {"-r", std::to_string(request.reset_every)});
+  if (!given.state.empty()) arguments.insert(arguments.end(), {"-b", kStateBefore});
+  if (!request.state_out.empty()) arguments.insert(arguments.end(), {"-a", kStateAfter});
   return arguments;
 }
 
@@ -76,20 +99,26 @@ std::unexpected<Diagnostics> device_failure(const std::string& where, const std:
   return fail(std::move(errors));
 }
 
-Result<std::vector<datasets::NamedTensor>> read_outputs(const evaluate::ProgramRunner& runner,
-                                                        const TemporaryFolder& folder) {
-  std::vector<Buffer> raw;
-  for (size_t i = 0; i < runner.outputs(); ++i) {
-    const std::string path = folder.file(fmt::format("{}-{}.bin", kOutputPrefix, i));
+// Reads the files PREFIX-0SUFFIX.bin, PREFIX-1SUFFIX.bin ... An output that is a number has none.
+Result<std::vector<Buffer>> read_results(const TemporaryFolder& folder, std::string_view prefix,
+                                         std::string_view suffix, size_t count) {
+  std::vector<Buffer> raw(count);
+  for (size_t i = 0; i < count; ++i) {
+    const std::string path = folder.file(fmt::format("{}-{}{}.bin", prefix, i, suffix));
     std::error_code error;
-    raw.emplace_back();
     if (!fs::exists(path, error)) continue;
-    CARINA_TRY(raw.back(), map_file(path));
+    CARINA_TRY(raw[i], map_file(path));
   }
-  return runner.outputs_of(raw);
+  return raw;
 }
 
-// Boots an image once for each sample.
+// What a boot gave.
+struct DeviceOutput {
+  std::vector<std::vector<datasets::NamedTensor>> samples;  // the outputs of each sample
+  std::vector<datasets::NamedTensor> state = {};            // after the last one, if it was requested
+};
+
+// Boots an image, once for all samples, or once for each test case.
 class Device {
  public:
   static Result<std::unique_ptr<Device>> make(const Buffer& image, const std::string& where, const QemuRequest& request,
@@ -107,7 +136,9 @@ class Device {
   Result<results::QemuReport> run() {
     const bool raw =
         std::ranges::any_of(request_.inputs, [](const std::string& path) { return path.ends_with(".bin"); });
-    CARINA_CHECKED(raw ? run_raw() : request_.inputs.empty() && !request_.tests.empty() ? run_tests() : run_samples());
+    CARINA_CHECKED(raw                                                                               ? run_raw()
+                   : request_.inputs.empty() && request_.sequence.empty() && !request_.tests.empty() ? run_tests()
+                                                                                                     : run_samples());
     if (!request_.etdump.empty()) CARINA_CHECKED(write_file(request_.etdump, pte::write_etdump(records_).record));
     return std::move(report_);
   }
@@ -120,33 +151,48 @@ class Device {
         log_(log),
         report_{.image = where, .console = {}, .outputs = {}} {}
 
-  Result<std::vector<datasets::NamedTensor>> boot(std::span<const Buffer> inputs) {
+  Result<DeviceOutput> boot(const DeviceInput& given) {
     CARINA_TRY(const auto folder, TemporaryFolder::make("carina-qemu"));
     CARINA_CHECKED(write_file(folder->file(kImageFile), image_.bytes()));
-    CARINA_TRY(std::vector<std::string> arguments, arguments_for(inputs, request_.inferences, *folder));
+    CARINA_TRY(std::vector<std::string> arguments, arguments_for(given, request_, *folder));
     CARINA_TRY(const auto ddr, SharedPages::make("carina-ddr", kQemuDdrBytes));
     NpuService npu(target_, {.bytes = ddr->bytes(), .device_address = kQemuDdrAddress}, request_.timing,
                    request_.threads, calls_.size());
     std::vector<std::string> console;
-    const QemuRun run{.folder = folder->path(),
-                      .image = kImageFile,
-                      .memory = ddr.get(),
-                      .arguments = std::move(arguments),
-                      .timeout_seconds = request_.timeout_seconds,
-                      .on_line =
-                          [&](std::string_view line) {
-                            console.emplace_back(line);
-                            request_.on_line(line);
-                          },
-                      .on_request = [&](int asked, int reply) { serve_one(npu, asked, reply); }};
+    const auto samples = static_cast<int64_t>(given.samples.size());
+    const QemuRun run{
+        .folder = folder->path(),
+        .image = kImageFile,
+        .memory = ddr.get(),
+        .arguments = std::move(arguments),
+        .timeout_seconds = static_cast<int>(std::min<int64_t>(INT_MAX, samples * request_.timeout_seconds)),
+        .on_line =
+            [&](std::string_view line) {
+              console.emplace_back(line);
+              request_.on_line(line);
+            },
+        .on_request = [&](int asked, int reply) { serve_one(npu, asked, reply); }};
     CARINA_TRY(const int status, run_qemu(run));
     if (status != 0) return device_failure(where_, console, status);
     report_.console.insert(report_.console.end(), console.begin(), console.end());
     keep_profile({.console = console,
                   .npu = npu.reports(),
-                  .inferences = request_.inferences,
+                  .inferences = samples * request_.inferences,
                   .clock_hz = target_.system.core_clock_hz});
-    return read_outputs(*runner_, *folder);
+    return results_of(samples, *folder);
+  }
+
+  [[nodiscard]] Result<DeviceOutput> results_of(int64_t samples, const TemporaryFolder& folder) const {
+    DeviceOutput out;
+    for (int64_t sample = 0; sample < samples; ++sample) {
+      const std::string suffix = samples > 1 ? fmt::format("-{}", sample) : "";
+      CARINA_TRY(const std::vector<Buffer> raw, read_results(folder, kOutputPrefix, suffix, runner_->outputs()));
+      CARINA_TRY(out.samples.emplace_back(), runner_->outputs_of(raw));
+    }
+    if (request_.state_out.empty()) return out;
+    CARINA_TRY(const std::vector<Buffer> raw, read_results(folder, kStateAfter, "", runner_->state_types().size()));
+    CARINA_TRY(out.state, runner_->state_of(raw));
+    return out;
   }
 
   void keep_profile(const DeviceRun& run) {
@@ -158,43 +204,49 @@ class Device {
     records_.push_back(record_of(run, runner_->method(), calls_));
   }
 
-  Result<std::vector<datasets::NamedTensor>> boot(const datasets::Sample& sample) {
-    CARINA_TRY(const std::vector<Buffer> inputs, runner_->raw_inputs(sample));
-    return boot(inputs);
+  Result<std::vector<Buffer>> state_to_begin_with() const {
+    if (request_.state_in.empty()) return std::vector<Buffer>();
+    CARINA_TRY(const std::vector<Tensor> tensors, execute::read_state(request_.state_in, runner_->state_types()));
+    return runner_->raw_state(tensors);
+  }
+
+  Result<DeviceOutput> boot(std::span<const datasets::Sample> samples) {
+    DeviceInput given;
+    for (const datasets::Sample& sample : samples) {
+      CARINA_TRY(given.samples.emplace_back(), runner_->raw_inputs(sample));
+    }
+    CARINA_TRY(given.state, state_to_begin_with());
+    return boot(given);
   }
 
   // Passes raw files to the device unchanged. The device reports it if their sizes do not match.
   Result<void> run_raw() {
-    std::vector<Buffer> inputs;
+    DeviceInput given{.samples = {{}}};
     for (const std::string& path : request_.inputs) {
-      CARINA_TRY(inputs.emplace_back(), map_file(path));
+      CARINA_TRY(given.samples.front().emplace_back(), map_file(path));
     }
-    CARINA_TRY(const std::vector<datasets::NamedTensor> outputs, boot(inputs));
-    CARINA_TRY(report_.outputs, datasets::report_tensors(outputs, request_.output_folder));
+    CARINA_TRY(given.state, state_to_begin_with());
+    CARINA_TRY(const DeviceOutput out, boot(given));
+    CARINA_CHECKED(execute::write_state(request_.state_out, where_, out.state));
+    CARINA_TRY(report_.outputs, datasets::report_tensors(out.samples.front(), request_.output_folder));
     return {};
   }
 
-  Result<void> run_samples() {
+  Result<datasets::InputBatch> load_samples() const {
     const std::vector<datasets::InputType> types = runner_->inputs();
-    datasets::InputBatch batch{.samples = {execute::ones(types)}};
-    if (!request_.inputs.empty()) {
-      CARINA_TRY(batch, datasets::load_batch(request_.inputs, types, request_.images, log_));
-    }
-    if (batch.samples.size() > 1)
-      log_.note(
-          {.where = where_,
-           .what = fmt::format(
-               "the device boots once for each of the {} samples: state does not pass from one sample to the next",
-               batch.samples.size()),
-           .severity = Severity::kNote});
-    std::vector<std::vector<datasets::NamedTensor>> outputs;
-    for (const datasets::Sample& sample : batch.samples) {
-      CARINA_TRY(std::vector<datasets::NamedTensor> one, boot(sample));
-      outputs.push_back(std::move(one));
-    }
+    if (!request_.sequence.empty())
+      return datasets::load_sequence(request_.sequence, types, request_.images, request_.sound, log_);
+    if (!request_.inputs.empty()) return datasets::load_batch(request_.inputs, types, request_.images, log_);
+    return datasets::InputBatch{.samples = {execute::ones(types)}};
+  }
+
+  Result<void> run_samples() {
+    CARINA_TRY(const datasets::InputBatch batch, load_samples());
+    CARINA_TRY(const DeviceOutput out, boot(batch.samples));
+    CARINA_CHECKED(execute::write_state(request_.state_out, where_, out.state));
     report_.samples = static_cast<int64_t>(batch.samples.size());
     CARINA_TRY(const std::vector<datasets::NamedTensor> all,
-               datasets::joined_outputs(outputs, batch.join, types, where_));
+               datasets::joined_outputs(out.samples, batch.join, runner_->inputs(), where_));
     CARINA_TRY(report_.outputs, datasets::report_tensors(all, request_.output_folder));
     return {};
   }
@@ -206,7 +258,8 @@ class Device {
     for (const pte::TestSuite& suite : request_.tests) {
       if (suite.method != runner_->method_name()) continue;
       for (size_t i = 0; i < suite.cases.size(); ++i) {
-        CARINA_TRY(const std::vector<datasets::NamedTensor> outputs, boot(execute::sample_of(suite.cases[i])));
+        CARINA_TRY(const DeviceOutput out, boot(std::array{execute::sample_of(suite.cases[i])}));
+        const std::vector<datasets::NamedTensor>& outputs = out.samples.front();
         results::TestCaseReport& test =
             tests.cases.emplace_back(execute::check_case(suite.cases[i], outputs, request_.tolerance));
         test.method = suite.method;

@@ -434,14 +434,14 @@ std::vector<const void*> ProgramRunner::state_places() const {
   return places;
 }
 
-Result<void> ProgramRunner::set_state(std::span<const Tensor> tensors) {
+Result<std::vector<Buffer>> ProgramRunner::raw_state(std::span<const Tensor> tensors) const {
   const std::vector<datasets::InputType> types = state_types();
   if (tensors.size() != types.size())
     return fail({.where = where_,
                  .what = "wrong number of state tensors",
                  .expected = std::to_string(types.size()),
                  .got = std::to_string(tensors.size())});
-  std::vector<std::byte> bytes;
+  std::vector<Buffer> raw;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::string name = fmt::format("{}: state {}", where_, types[i].name);
     if (tensors[i].dtype != types[i].dtype || tensors[i].shape != types[i].shape)
@@ -450,9 +450,33 @@ Result<void> ProgramRunner::set_state(std::span<const Tensor> tensors) {
                    .expected = datasets::type_text(types[i].dtype, types[i].shape),
                    .got = datasets::type_text(tensors[i].dtype, tensors[i].shape)});
     CARINA_CHECKED(datasets::check_data(tensors[i], name));
-    const Buffer ordered = to_memory_order(*method_.state(i).tensor, tensors[i].data.bytes());
-    bytes.insert(bytes.end(), ordered.bytes().begin(), ordered.bytes().end());
+    raw.push_back(to_memory_order(*method_.state(i).tensor, tensors[i].data.bytes()));
   }
+  return raw;
+}
+
+Result<std::vector<datasets::NamedTensor>> ProgramRunner::state_of(std::span<const Buffer> raw) const {
+  std::vector<datasets::NamedTensor> tensors;
+  for (const datasets::InputType& type : state_types()) {
+    const size_t i = tensors.size();
+    const runtime::Tensor& tensor = *method_.state(i).tensor;
+    const size_t got = i < raw.size() ? raw[i].size() : 0;
+    if (got != tensor.bytes())
+      return fail({.where = where_,
+                   .what = fmt::format("state {} is truncated", type.name),
+                   .expected = fmt::format("{} bytes", tensor.bytes()),
+                   .got = fmt::format("{}", got)});
+    tensors.push_back(
+        {.name = type.name,
+         .tensor = {.dtype = type.dtype, .shape = type.shape, .data = from_memory_order(tensor, raw[i].bytes())}});
+  }
+  return tensors;
+}
+
+Result<void> ProgramRunner::set_state(std::span<const Tensor> tensors) {
+  CARINA_TRY(const std::vector<Buffer> raw, raw_state(tensors));
+  std::vector<std::byte> bytes;
+  for (const Buffer& state : raw) bytes.insert(bytes.end(), state.bytes().begin(), state.bytes().end());
   const runtime::Error error = method_.restore_state(bytes);
   return error == runtime::Error::kOk ? Result<void>() : this->error(error, "cannot set the state");
 }

@@ -72,11 +72,13 @@ class ProgramRunner {
   // Gives the state its initial values: those that the program has, else zeros.
   void reset_state();
 
-  // For runs on another device. raw_inputs() returns the bytes of each input in the memory layout of the program (none
-  // for a number). outputs_of() converts the bytes of the outputs to tensors. Errors: those of run() about inputs;
-  // outputs whose count or size does not match.
+  // For runs on another device. raw_inputs() and raw_state() return the bytes of each tensor in the memory layout of
+  // the program (none for a number). outputs_of() and state_of() convert such bytes to tensors. Errors: those of run()
+  // about inputs and of set_state(); bytes whose count or size does not match.
   Result<std::vector<Buffer>> raw_inputs(const datasets::Sample& sample) const;
   Result<std::vector<datasets::NamedTensor>> outputs_of(std::span<const Buffer> raw) const;
+  Result<std::vector<Buffer>> raw_state(std::span<const Tensor> tensors) const;
+  Result<std::vector<datasets::NamedTensor>> state_of(std::span<const Buffer> raw) const;
 
   // The method that runs. observe() sets the observer of its instructions from the next run on; nullptr removes it.
   [[nodiscard]] const runtime::Method& method() const { return method_; }

@@ -8,9 +8,9 @@
 #include "execute/interpret.h"
 #include "execute/run_tflite_internal.h"
 #include "execute/schedule.h"
+#include "execute/state_files.h"
 #include "files/file_kind.h"
 #include "pte/etdump.h"
-#include "tensor/npy.h"
 
 namespace carina::execute {
 
@@ -88,36 +88,11 @@ Result<results::RunReport> report_of(const RunRequest& request, const RunOutcome
   return report;
 }
 
-// Reads FOLDER/NAME.npy of each state.
-Result<std::vector<Tensor>> read_state(const std::string& folder, std::span<const datasets::InputType> states) {
-  if (states.empty())
-    return fail({.where = "--state-in", .what = "the program keeps no state", .got = folder, .fault = Fault::kUsage});
-  std::vector<Tensor> tensors;
-  for (const datasets::InputType& state : states) {
-    const std::string path = fmt::format("{}/{}.npy", folder, state.name);
-    CARINA_TRY(const Buffer file, files::open_file(path, {files::FileKind::kNpy}));
-    CARINA_TRY(Tensor tensor, read_npy(file, path));
-    tensors.push_back(std::move(tensor));
-  }
-  return tensors;
-}
-
 StateOptions state_of(const RunRequest& request) {
   StateOptions state{.reset_every = request.reset_every};
   if (!request.state_in.empty())
     state.first = [&](std::span<const datasets::InputType> states) { return read_state(request.state_in, states); };
   return state;
-}
-
-Result<void> write_state(const RunRequest& request, std::span<const datasets::NamedTensor> state) {
-  if (request.state_out.empty()) return {};
-  if (state.empty())
-    return fail(
-        {.where = "--state-out", .what = "the program keeps no state", .got = request.program, .fault = Fault::kUsage});
-  CARINA_CHECKED(make_folder(request.state_out));
-  for (const datasets::NamedTensor& tensor : state)
-    CARINA_CHECKED(write_file(fmt::format("{}/{}.npy", request.state_out, tensor.name), npy_bytes(tensor.tensor)));
-  return {};
 }
 
 Result<results::RunReport> run_samples(const Buffer& program, const RunRequest& request, const Log& log) {
@@ -141,7 +116,7 @@ Result<results::RunReport> run_samples(const Buffer& program, const RunRequest& 
   CARINA_TRY(BatchOutcome batch, run_batch(program, request.program, source, options, log, state_of(request)));
   CARINA_TRY(const std::vector<datasets::NamedTensor> outputs,
              datasets::joined_outputs(batch.outputs, given.join, batch.inputs, request.program));
-  CARINA_CHECKED(write_state(request, batch.state));
+  CARINA_CHECKED(write_state(request.state_out, request.program, batch.state));
   if (!request.bundle.empty()) {
     CARINA_TRY(const auto bundle, write_bundle(program, batch.method, given.samples, batch.outputs, batch.inputs));
     CARINA_CHECKED(write_file(request.bundle, bundle));

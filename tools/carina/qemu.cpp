@@ -12,13 +12,14 @@
 #include "files/file_kind.h"
 #include "model_options.h"
 #include "option_values.h"
+#include "state_options.h"
 
 namespace carina::cli {
 namespace qemu_command {
 namespace {
 
 Result<Buffer> open_image(const std::string& image, const boards::QemuRequest& request, const std::string& layers) {
-  files::CommandFiles files{.inputs = request.inputs,
+  files::CommandFiles files{.inputs = request.inputs.empty() ? request.sequence : request.inputs,
                             .outputs = {{"--etdump", request.etdump}, {"--per-layer", layers}},
                             .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(image);
@@ -43,15 +44,16 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
          "One per input: an .npy as for `carina run`, or a .bin with the bytes of the input in memory. Default: ones")
       ->allow_extra_args(false)
       ->transform(input_path());
+  add_state_options(app, request);
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
-  app.add_option("-n,--inferences", request.inferences, "Number of inferences")
+  app.add_option("-n,--inferences", request.inferences, "Number of inferences with each sample")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option("-t,--target", request.target.accelerator,
                  "The NPU of the board. Default: the one for which the program was compiled");
   add_memory_options(app, request.target.system_config, request.target.memory_mode, request.target.config_files);
   app.add_option("--timeout", request.timeout_seconds,
-                 "Maximum wall time in seconds. The run is then stopped with an error")
+                 "Maximum wall time in seconds, for each sample. The run is then stopped with an error")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   app.add_option("--etdump", request.etdump,

@@ -12,6 +12,7 @@
 #include "page_option.h"
 #include "report/render.h"
 #include "run_options.h"
+#include "state_options.h"
 
 // `carina run`: executes a .pte on the host with simulated NPU, as firmware in QEMU, or on a Vulkan device.
 namespace carina::cli {
@@ -73,15 +74,11 @@ Result<Buffer> image_of(const execute::RunRequest& request, const Tables& tables
                  .what = "--method, --debug-buffer, --bundle and --report are not possible with --on qemu",
                  .hint = "run it on the host for --method, --debug-buffer, --bundle and --report",
                  .fault = Fault::kUsage});
-  if (!request.sequence.empty() || !request.schedule.empty() || request.reset_every > 0 || !request.state_in.empty() ||
-      !request.state_out.empty())
-    return fail(
-        {.where = "--on qemu",
-         .what =
-             "--sequence, --schedule, --reset-every, --state-in and --state-out are not possible with --on qemu: the "
-             "board starts again for each sample",
-         .hint = "run it on the host",
-         .fault = Fault::kUsage});
+  if (!request.schedule.empty() || request.generate.count > 0)
+    return fail({.where = "--on qemu",
+                 .what = "--schedule and --generate are not possible with --on qemu: the firmware runs one method",
+                 .hint = "run it on the host",
+                 .fault = Fault::kUsage});
   CARINA_TRY(const boards::Firmware firmware,
              boards::make_firmware({.program = request.program,
                                     .pools = {.method_bytes = static_cast<uint32_t>(request.pools.method_bytes),
@@ -96,6 +93,11 @@ int run_as_firmware(const execute::RunRequest& request, const Tables& tables, co
   return run_on_device(image_of(request, tables, console), request.program,
                        {.inputs = request.inputs,
                         .images = request.images,
+                        .sequence = request.sequence,
+                        .sound = request.sound,
+                        .reset_every = request.reset_every,
+                        .state_in = request.state_in,
+                        .state_out = request.state_out,
                         .tests = *tests,
                         .tolerance = request.tolerance,
                         .output_folder = request.output_folder,
@@ -160,17 +162,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
          "ExecuTorch's runner")
       ->allow_extra_args(false)
       ->transform(input_path());
-  app.add_option("--sequence", request.sequence,
-                 "Like -i, for a program that keeps state: the first axis of each array is time. Outputs have it too.\n"
-                 "A .wav of one channel is cut into steps of the input's size")
-      ->allow_extra_args(false)
-      ->excludes("--input")
-      ->transform(input_path());
-  app.add_option("--sample-rate", request.sound.rate,
-                 "With --sequence FILE.wav: the sample rate in Hz that the model takes. A file of another rate is an "
-                 "error, since nothing is resampled. Default: any")
-      ->needs("--sequence")
-      ->check(CLI::PositiveNumber);
+  add_state_options(app, request);
   app.add_option("--schedule", request.schedule,
                  "Run the methods of the program in the order of this JSON file: [{\"method\": \"decode\", \"inputs\": "
                  "[[[7]], [2]]}, ...].\nState passes from each step to the next. Output k of step n is written to "
@@ -178,13 +170,6 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->excludes("--input", "--sequence")
       ->check(path());
   add_generate_options(app, request.generate);
-  app.add_option("--reset-every", request.reset_every,
-                 "Reset the state to its initial values after every N samples. Default: never. State is passed from "
-                 "each sample to the next, with -i and --sequence")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--state-in", request.state_in, "Begin with the state in DIR/<name>.npy instead of the initial values")
-      ->check(path());
-  app.add_option("--state-out", request.state_out, "Write the state after the run to DIR/<name>.npy")->check(path());
   app.add_option("--data", request.data,
                  "A .ptd with external tensors of the program. Default: the .ptd beside the program, if there is one")
       ->check(path());

@@ -583,8 +583,7 @@ def test_a_batch_on_the_device(digits, run_carina, tmp_path):
     np.save(tmp_path / "batch.npy", np.load(DIGITS / "test.npz")["x"][:3])
     run_carina(["run", pte, "--portable-kernels", "-i", tmp_path / "batch.npy", "-o", tmp_path / "host"])
     done = run_carina(["run", pte, "--on", "qemu", "-i", tmp_path / "batch.npy", "-o", tmp_path / "device", "--json"])
-    assert done.json["samples"] == 3 and sum("Program complete" in line for line in done.json["console"]) == 3
-    assert "state does not pass from one sample to the next" in done.stderr
+    assert done.json["samples"] == 3 and sum("Program complete" in line for line in done.json["console"]) == 1
     assert (tmp_path / "host" / "output_0.npy").read_bytes() == (tmp_path / "device" / "output_0.npy").read_bytes()
 
 
