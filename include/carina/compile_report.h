@@ -63,6 +63,15 @@ struct CheckReport {
   std::string left_out = {};   // the transformation that the planner left out because the program was wrong with it
 };
 
+// The encoded weights of one layer of a delegate.
+struct LayerWeights {
+  std::string layer;     // the node's name
+  int64_t elements = 0;  // the number of weights; 0: not known
+  int64_t encoded_bytes = 0;
+  int64_t scale_bytes = 0;
+  int64_t slices = 0;  // the parts that the NPU reads one after another
+};
+
 // One subgraph that the NPU runs as a whole.
 struct DelegateReport {
   int64_t tosa_operators = 0;
@@ -76,6 +85,24 @@ struct DelegateReport {
   int64_t sram_bound_bytes = 0;              // lower bound of SRAM: the maximum of live bytes
   std::vector<std::pair<std::string, std::string>> shown = {};  // name and text of each requested section
   std::vector<HeldBytes> memory_map = {};                       // empty unless `layers` is requested
+  std::vector<LayerWeights> weights = {};                       // likewise
+};
+
+// Encoded weights and scales of a layer in bytes, and its NPU cycles per inference.
+struct LayerCost {
+  int64_t bytes = 0;
+  int64_t cycles = 0;
+};
+
+// What compressed weights bring, measured: the model is quantized and compiled with each option.
+struct Compression {
+  struct Layer {
+    std::string name;
+    LayerCost now = {};
+    std::vector<LayerCost> compressed = {};  // with each of `options`
+  };
+  std::vector<std::string> options = {};  // "--prune-weights 2:4"
+  std::vector<Layer> layers = {};         // those with weights
 };
 
 // The result of compiling and simulating the model with another choice of options.
@@ -150,6 +177,7 @@ struct CompileReport {
                                                 // cycles and SQNR, from the fastest to the most exact
   std::vector<LegalizedReport> legalized = {};  // if requested
   std::vector<Alternative> alternatives = {};   // if requested; ordered by saved cycles, the largest number first
+  std::optional<Compression> compression = {};  // if requested
   // The float inputs and outputs that take most of planned_bytes, if integers would take less (--io).
   std::vector<FloatEdge> float_edges = {};
   std::string integer_io = {};   // the type that would take less: "int8"

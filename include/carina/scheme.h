@@ -67,6 +67,7 @@ enum class Equalization : uint8_t {
 enum class Pruning : uint8_t {
   kNone,
   kTwoOfFour,  // two of each four consecutive input channels: NPUs with 2:4 sparsity multiply them in half the time
+  kSmallest,   // a percentage of a layer's weights, those of the smallest magnitudes: they take fewer bytes
 };
 
 // The scheme of the weights. int4 weights need int8 activations: int4 becomes int8 for a node that reads int16.
@@ -79,7 +80,8 @@ struct WeightScheme {
   MeanError mean_error = MeanError::kTakenFromBias;
   Equalization equalization = Equalization::kAcrossLayers;  // only the general scheme's value is used
   Pruning pruning = Pruning::kNone;
-  int clusters = 0;  // at most so many different integers among the weights of a layer, 2 and more; 0: any number
+  int pruned_percent = 0;  // with Pruning::kSmallest, 1 to 99
+  int clusters = 0;        // at most so many different integers among the weights of a layer, 2 and more; 0: any number
 
   bool operator==(const WeightScheme&) const = default;
 };

@@ -91,6 +91,13 @@ class Explanation(Report):
         return nodes
 
     @property
+    def compression(self) -> list[dict[str, Any]]:
+        """For each layer, a dict with "layer", its "bytes" of weights and its "cycles", and "compressed": the same with each of the
+        "options". Empty without explain(compression=True)."""
+        layers: list[dict[str, Any]] = self.details.get("compression", [])
+        return layers
+
+    @property
     def errors(self) -> list[Diagnostic]:
         """All errors that prevent the compilation of the model."""
         return self._report.errors
@@ -460,18 +467,21 @@ def explain(
     quantize: str | None = None,
     calibration: Calibration | None = None,
     sequences: Sequences | None = None,
+    compression: bool = False,
     note: Callable[[Diagnostic], None] | None = None,
     progress: bool | Progress | None = None,
     **options: Unpack[CompileOptions],
 ) -> Explanation:
-    """Reports for each node of a model where it runs, the reason, and its cost. The arguments are those of compile().
+    """Reports for each node of a model where it runs, the reason, and its cost. The other arguments are those of compile().
 
+    compression: also compiles the model with pruned and with clustered weights, and reports the bytes and cycles of each layer.
     A model that cannot be compiled has an explanation too: `errors` lists all reasons.
     Raises: InputError: a file that cannot be read; UsageError: wrong arguments.
     """
     check_names(options, CompileOptions)
     notes = Notes(note)
     request = request_of(model, inputs, target, quantize, calibration, options, notes, "explain", sequences)
+    request.compression = compression
     with Shown(progress) as listener:
         report = _native.explain(request, note=notes, progress=listener)
     _write_page(report, options)

@@ -18,6 +18,7 @@
 #include "driver/compile.h"
 #include "enum_names.h"
 #include "explore/alternatives.h"
+#include "explore/compression.h"
 #include "listeners.h"
 #include "module.h"
 #include "options/rows.h"
@@ -167,6 +168,12 @@ void bind_request(nb::module_& module) {
             it.alternatives = wanted ? explore::find_alternatives : driver::FindAlternatives();
           },
           "Whether the report has the results of other choices.")
+      .def_prop_rw(
+          "compression", [](const CompileRequest& it) { return static_cast<bool>(it.compression); },
+          [](CompileRequest& it, bool wanted) {
+            it.compression = wanted ? explore::find_compression : driver::FindCompression();
+          },
+          "Whether the report has bytes and cycles of layers with compressed weights.")
       .def_prop_rw(
           "remedies", [](const CompileRequest& it) { return static_cast<bool>(it.remedies); },
           [](CompileRequest& it, bool wanted) {

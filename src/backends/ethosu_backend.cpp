@@ -7,6 +7,7 @@
 
 #include "backends/checked_plan.h"
 #include "backends/ethosu_specs.h"
+#include "backends/layer_weights_internal.h"
 #include "backends/memory_map_internal.h"
 #include "base/guarded.h"
 #include "estimate/estimate.h"
@@ -109,7 +110,10 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   Delegate delegate{.packaged = {}, .report = report_of(tosa, network), .cycles_of_node = {}, .artifacts = {}};
   delegate.report.check = std::move(plan.check);
   add_estimate(delegate, network, tosa, target, options, log);
-  if (is_shown(options)) delegate.report.memory_map = memory_map(finished);
+  if (is_shown(options)) {
+    delegate.report.memory_map = memory_map(finished);
+    delegate.report.weights = layer_weights(tosa, finished);
+  }
   const results::NpuReport* timing = delegate.report.layers ? &*delegate.report.layers : nullptr;
   for (const Show what : options.shown)
     delegate.report.shown.emplace_back(

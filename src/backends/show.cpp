@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
+#include "backends/layer_weights_internal.h"
 #include "backends/memory_map_internal.h"
 #include "carina/check.h"
 #include "ir/text.h"
@@ -58,45 +58,17 @@ std::string allocation_text(const plan::Schedule& schedule) {
   return table.text(0);
 }
 
-// The encoded bytes of the slices of one set of weights, and the step that reads them.
-struct WeightRow {
-  const plan::Step* step = nullptr;
-  int64_t weight_bytes = 0;
-  int64_t scale_bytes = 0;
-  int64_t slices = 0;
-};
-
-// Returns the number of elements of a TOSA node's weights, its second operand.
-int64_t elements_of_weights(const ir::Graph& tosa, const plan::Step& step) {
-  if (!step.node.valid() || tosa[step.node].inputs.size() < 2) return 0;
-  return tosa[tosa[step.node].inputs[1]].shape.elements();
-}
-
-std::string weights_text(const ir::Graph& tosa, const plan::Schedule& schedule) {
-  std::map<size_t, WeightRow> rows;
-  std::vector<bool> counted(schedule.slices.size(), false);
-  for (const plan::Stripe& stripe : schedule.stripes) {
-    if (!stripe.slice.valid() || counted[stripe.slice.index()]) continue;
-    counted[stripe.slice.index()] = true;
-    const plan::WeightSlice& slice = schedule[stripe.slice];
-    WeightRow& row = rows[slice.weights.index()];
-    row.step = &schedule[stripe.step];
-    ++row.slices;
-    for (const plan::CoreStream& core : slice.cores) {
-      row.weight_bytes += core.weight_bytes;
-      row.scale_bytes += core.scale_bytes;
-    }
-  }
+std::string weights_text(const std::vector<results::LayerWeights>& layers) {
   Table table({{.title = "layer"},
                {.title = "weights", .align = Align::kRight},
                {.title = "encoded B", .align = Align::kRight},
                {.title = "bits per weight", .align = Align::kRight},
                {.title = "scales B", .align = Align::kRight},
                {.title = "slices", .align = Align::kRight}});
-  for (const auto& [weights, row] : rows) {
-    const int64_t elements = elements_of_weights(tosa, *row.step);
-    const double bits = elements == 0 ? 0 : 8.0 * static_cast<double>(row.weight_bytes) / static_cast<double>(elements);
-    table.add({row.step->name, grouped(elements), grouped(row.weight_bytes), fmt::format("{:.2f}", bits),
+  for (const results::LayerWeights& row : layers) {
+    const double bits =
+        row.elements == 0 ? 0 : 8.0 * static_cast<double>(row.encoded_bytes) / static_cast<double>(row.elements);
+    table.add({row.layer, grouped(row.elements), grouped(row.encoded_bytes), fmt::format("{:.2f}", bits),
                grouped(row.scale_bytes), std::to_string(row.slices)});
   }
   return table.text(0);
@@ -133,7 +105,7 @@ std::string show(Show what, const Shown& of) {
     case Show::kCommands:
       return commands_text(of.network);
     case Show::kWeights:
-      return weights_text(of.tosa, of.schedule);
+      return weights_text(layer_weights(of.tosa, of.schedule));
     case Show::kPerformance:
       return layers_text(of.timing, report::LayerRows::kFolded);
   }

@@ -285,6 +285,9 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   if (!report.errors.empty()) return report;
   add_remedies(report, compilation, request, log);
   add_alternatives(report, compilation, request, log);
+  if (request.compression) {
+    CARINA_TRY(report.compression, request.compression(request, prepared_of(compilation, request), log));
+  }
   return report;
 }
 

@@ -37,6 +37,10 @@ struct PreparedModel;
 using FindAlternatives = std::function<Result<std::vector<results::Alternative>>(
     const CompileRequest& request, const PreparedModel& model, const results::CompileReport& now, const Log& log)>;
 
+// Compiles the request's model, quantized, with compressed weights.
+using FindCompression = std::function<Result<results::Compression>(const CompileRequest& request,
+                                                                   const PreparedModel& model, const Log& log)>;
+
 // A further method of a program, whose model may be in memory.
 struct FurtherMethod {
   std::string name;
@@ -64,6 +68,7 @@ struct CompileRequest : options::PartitionOptions,
   bool estimates = false;  // a float model without calibration data is quantized with random ranges, for its figures
   bool layers = false;     // whether the report has the estimate of each operation
   FindAlternatives alternatives = {};      // finds the results of other choices; empty: the report has none
+  FindCompression compression = {};        // finds what compressed weights bring; empty: the report does not say
   FindAlternatives remedies = {};          // finds choices for a program that exceeds a budget; empty: none are named
   std::vector<backends::Show> shown = {};  // sections that show how delegates were compiled
   // The output file: a .pte; the backend's output for the only delegate, which is the stream as Vela's raw .npz, or the

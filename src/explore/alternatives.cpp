@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "backends/ethosu_backend.h"
-#include "base/guarded.h"
 #include "base/parallel/parallel.h"
-#include "driver/compile_options.h"
 #include "driver/prepared_model.h"
+#include "explore/choice_internal.h"
 #include "targets/target_list.h"
 
 namespace carina::explore {
@@ -20,13 +18,6 @@ namespace carina::explore {
 namespace {
 
 using results::Alternative;
-
-struct Choice {
-  std::string what;
-  std::string options;
-  driver::CompileRequest request;
-  bool quantizes_anew = false;  // if set, `request` has the new quantization
-};
 
 void add_levels(const driver::CompileRequest& request, std::vector<Choice>& choices) {
   const auto add = [&](backends::Optimize level, const char* what, const char* options) {
@@ -123,18 +114,7 @@ void add_schemes(const driver::CompileRequest& request, const driver::PreparedMo
 
 Alternative measured(const Choice& choice, const driver::PreparedModel& model) {
   Alternative alternative{.what = choice.what, .options = choice.options};
-  const auto made = guarded([&]() -> Result<results::CompileReport> {
-    CARINA_TRY(const backends::Backend backend, backends::find_backend(choice.request.target));
-    std::optional<driver::PreparedModel> own;
-    if (choice.quantizes_anew) {
-      CARINA_TRY(own, driver::prepare(choice.request, backend, {}));
-    }
-    driver::CompileRequest request = choice.request;
-    request.check = options::Check::kOff;  // the program is thrown away
-    driver::Compilation compilation = driver::compile_prepared(own ? *own : model, request, backend, {});
-    if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
-    return driver::compile_report(compilation, backend, driver::delegate_options_of(request));
-  });
+  const auto made = compile_choice(choice, model);
   if (!made || !made->cycles) {
     alternative.failure = made ? "its cycles could not be estimated" : to_string(made.error().front());
     return alternative;
@@ -155,17 +135,6 @@ bool changes_something(const Alternative& alternative, const results::CompileRep
 
 double seconds_of(const Alternative& alternative) {
   return static_cast<double>(alternative.cycles) / static_cast<double>(std::max<int64_t>(alternative.clock_hz, 1));
-}
-
-// The request of each choice: it writes nothing but the program.
-Result<driver::CompileRequest> plain(const driver::CompileRequest& given) {
-  CARINA_TRY(driver::CompileRequest request, driver::with_flags(given, {}));
-  request.layers = false;
-  request.dump_folder.clear();
-  request.shown.clear();
-  request.output = driver::CompileRequest::Output::kProgram;
-  request.threads = 1;
-  return request;
 }
 
 std::vector<Alternative> measured(const std::vector<Choice>& choices, const driver::PreparedModel& model, int threads) {
@@ -202,7 +171,7 @@ Result<std::vector<Alternative>> find_alternatives(const driver::CompileRequest&
                                                    const driver::PreparedModel& model,
                                                    const results::CompileReport& now, const Log& log) {
   if (!now.cycles || now.clock_hz == 0) return std::vector<Alternative>();  // no estimate of the costs exists
-  CARINA_TRY(const driver::CompileRequest request, plain(given));
+  CARINA_TRY(const driver::CompileRequest request, plain_request(given));
   std::vector<Choice> choices;
   add_levels(request, choices);
   add_switches(request, choices);
@@ -219,7 +188,7 @@ Result<std::vector<Alternative>> find_alternatives(const driver::CompileRequest&
 Result<std::vector<Alternative>> find_remedies(const driver::CompileRequest& given, const driver::PreparedModel& model,
                                                const results::CompileReport& now, const Log& log) {
   if (now.clock_hz == 0) return std::vector<Alternative>();
-  CARINA_TRY(const driver::CompileRequest request, plain(given));
+  CARINA_TRY(const driver::CompileRequest request, plain_request(given));
   std::vector<Choice> choices;
   add_integer_io(request, now, choices);
   add_levels(request, choices);

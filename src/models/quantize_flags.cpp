@@ -148,7 +148,7 @@ Result<void> add_detail(std::string_view option, const std::string& given, std::
   if (request.scheme.name.ends_with(detail) || request.scheme.name.contains(detail + "+")) return {};
   const auto scheme = quantize::parse_scheme(name);
   if (!scheme)
-    return word == kPruned ? wrong("unknown pattern of zeros", "2:4", given)
+    return word == kPruned ? wrong("unknown pattern of zeros", "2:4, or a percentage from 1% to 99%", given)
                            : wrong("unknown number of clusters", "a number from 2 to 64", given);
   request.scheme.general = **scheme;
   request.scheme.name = name;

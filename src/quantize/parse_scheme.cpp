@@ -111,17 +111,51 @@ string_view cut(string_view& rest, char mark) {
   return head;
 }
 
-constexpr string_view kClustered = "clustered-";
+// A detail with a number: clustered-16, pruned-60%.
+struct NumberDetail {
+  string_view before;  // the text around the number
+  string_view after;
+  string_view sets;  // as in Detail
+  string_view what;
+  int least;
+  int most;
+  void (*apply)(NodeScheme& scheme, int number);
+};
+constexpr std::array kNumberDetails{
+    NumberDetail{.before = "clustered-",
+                 .after = "",
+                 .sets = "clusters",
+                 .what = "number of clusters",
+                 .least = 2,
+                 .most = 64,
+                 .apply = [](NodeScheme& s, int number) { s.weights.clusters = number; }},
+    NumberDetail{.before = "pruned-",
+                 .after = "%",
+                 .sets = "pruning",
+                 .what = "percentage of pruned weights",
+                 .least = 1,
+                 .most = 99,
+                 .apply =
+                     [](NodeScheme& s, int number) {
+                       s.weights.pruning = Pruning::kSmallest;
+                       s.weights.pruned_percent = number;
+                     }},
+};
 
-Result<int> clusters_of(string_view text) {
-  constexpr int kMost = 64;
+bool has_form(string_view word, const NumberDetail& detail) {
+  return word.starts_with(detail.before) && word.ends_with(detail.after);
+}
+
+Result<int> number_of(string_view word, const NumberDetail& detail) {
+  const string_view text = word.substr(detail.before.size(), word.size() - detail.before.size() - detail.after.size());
   const auto number = number_in<int>(text);
-  if (number && *number >= 2 && *number <= kMost) return *number;
-  return fail({.where = "quantization scheme",
-               .what = "unknown number of clusters",
-               .expected = fmt::format("{}N with N from 2 to {}", kClustered, kMost),
-               .got = std::string(text),
-               .fault = Fault::kUsage});
+  if (number && *number >= detail.least && *number <= detail.most) return *number;
+  return fail(
+      {.where = "quantization scheme",
+       .what = fmt::format("unknown {}", detail.what),
+       .expected = fmt::format("{}N{} with N from {} to {}", detail.before, detail.after, detail.least, detail.most),
+       .got = std::string(text),
+       .fault = Fault::kUsage});
 }
 
 struct Selector {
@@ -163,7 +197,7 @@ std::string scheme_names() {
 }
 
 std::string scheme_details() {
-  return listed(kDetails, &Detail::word) + ", clustered-N";
+  return listed(kDetails, &Detail::word) + ", pruned-N%, clustered-N";
 }
 
 Result<std::optional<NodeScheme>> parse_scheme(string_view spec) {
@@ -179,22 +213,29 @@ Result<std::optional<NodeScheme>> parse_scheme(string_view spec) {
   }
   NodeScheme scheme = named->scheme;
   std::map<string_view, string_view> given;  // the properties that are set, and the detail that set each
+  const auto claim = [&](string_view property, string_view word) -> Result<void> {
+    const auto [other, is_new] = given.emplace(property, word);
+    if (is_new) return {};
+    return fail({.where = "quantization scheme",
+                 .what = fmt::format("{} and {} both set the {}", other->second, word, property),
+                 .expected = "one of them",
+                 .got = std::string(spec),
+                 .fault = Fault::kUsage});
+  };
   while (!rest.empty()) {
     const string_view word = cut(rest, '+');
-    if (word.starts_with(kClustered)) {
-      CARINA_TRY(scheme.weights.clusters, clusters_of(word.substr(kClustered.size())));
+    const auto numbered =
+        std::ranges::find_if(kNumberDetails, [&](const NumberDetail& detail) { return has_form(word, detail); });
+    if (numbered != kNumberDetails.end()) {
+      CARINA_TRY(const int number, number_of(word, *numbered));
+      CARINA_CHECKED(claim(numbered->sets, word));
+      numbered->apply(scheme, number);
       continue;
     }
     const auto* detail = std::ranges::find(kDetails, word, &Detail::word);
     if (detail == kDetails.end())
       return unknown("detail of a scheme", word, scheme_details(), words_of(kDetails, &Detail::word));
-    const auto [other, is_new] = given.emplace(detail->sets, word);
-    if (!is_new)
-      return fail({.where = "quantization scheme",
-                   .what = fmt::format("{} and {} both set the {}", other->second, word, detail->sets),
-                   .expected = "one of them",
-                   .got = std::string(spec),
-                   .fault = Fault::kUsage});
+    CARINA_CHECKED(claim(detail->sets, word));
     detail->apply(scheme);
   }
   return scheme;

@@ -71,6 +71,18 @@ Json alternatives_json(const std::vector<results::Alternative>& alternatives) {
   return json;
 }
 
+Json compression_json(const results::Compression& compression) {
+  Json layers = Json::array();
+  for (const results::Compression::Layer& layer : compression.layers) {
+    layers.push_back({{"layer", layer.name}, {"bytes", layer.now.bytes}, {"cycles", layer.now.cycles}});
+    for (size_t i = 0; i < layer.compressed.size(); ++i)
+      layers.back()["compressed"].push_back({{"options", compression.options[i]},
+                                             {"bytes", layer.compressed[i].bytes},
+                                             {"cycles", layer.compressed[i].cycles}});
+  }
+  return layers;
+}
+
 Json schemes_json(const std::vector<results::MeasuredScheme>& schemes) {
   Json json = Json::array();
   for (const results::MeasuredScheme& one : schemes)
@@ -198,6 +210,7 @@ Json json_of(const results::CompileReport& report) {
   if (!report.legalized.empty()) json["legalized"] = legalized_json(report.legalized);
   if (!report.schemes.empty()) json["schemes"] = schemes_json(report.schemes);
   if (!report.alternatives.empty()) json["alternatives"] = alternatives_json(report.alternatives);
+  if (report.compression) json["compression"] = compression_json(*report.compression);
   if (!report.method.empty()) json["method"] = report.method;
   for (const results::CompileReport& method : report.methods) json["methods"].push_back(json_of(method));
   return json;

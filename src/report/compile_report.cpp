@@ -230,6 +230,39 @@ std::string shown_text(const results::CompileReport& report) {
   return text;
 }
 
+// What compressed weights bring, a row for each layer and one for all.
+std::string compression_text(const results::CompileReport& report) {
+  if (!report.compression) return {};
+  const results::Compression& compression = *report.compression;
+  std::vector<Table::Column> columns{
+      {.title = "layer"}, {.title = "weights B", .align = Align::kRight}, {.title = "cycles", .align = Align::kRight}};
+  for (const std::string& option : compression.options) {
+    columns.push_back({.title = option + " B", .align = Align::kRight});
+    columns.push_back({.title = "cycles", .align = Align::kRight});
+  }
+  Table table(std::move(columns));
+  std::vector<results::LayerCost> sums(1 + compression.options.size());
+  const auto add = [&](const std::string& name, const std::vector<results::LayerCost>& costs) {
+    std::vector<std::string> row{name};
+    for (const results::LayerCost& cost : costs) {
+      row.push_back(grouped(cost.bytes));
+      row.push_back(grouped(cost.cycles));
+    }
+    table.add(std::move(row));
+  };
+  for (const results::Compression::Layer& layer : compression.layers) {
+    std::vector<results::LayerCost> costs{layer.now};
+    costs.insert(costs.end(), layer.compressed.begin(), layer.compressed.end());
+    for (size_t i = 0; i < costs.size(); ++i) {
+      sums[i].bytes += costs[i].bytes;
+      sums[i].cycles += costs[i].cycles;
+    }
+    add(layer.name, costs);
+  }
+  add("all", sums);
+  return "--- layers with compressed weights (carina accuracy measures what they lose)\n" + table.text(0);
+}
+
 // The options that differ from the defaults: "optimized for size, at most 65,536 B of arena". Empty if none does.
 std::string choices_line(const results::CompileReport& report) {
   std::string line;
@@ -276,6 +309,7 @@ std::string to_text(const results::CompileReport& report, Detail detail) {
   }
   if (report.errors.empty()) out += costs_text(report) + checks_text(report);
   out += shown_text(report);
+  out += compression_text(report);
   for (const results::CompileReport& method : report.methods)
     out += fmt::format("method {}: {}", method.method, to_text(method, detail));
   if (!report.output.empty()) out += fmt::format("wrote {}\n", report.output);

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "driver/compile.h"
 #include "explore/alternatives.h"
+#include "explore/compression.h"
 #include "files/command_files.h"
 #include "model_options.h"
 #include "page_option.h"
@@ -77,6 +78,11 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kMethods}, request);
   static std::string page;
   add_page_option(app, page);
+  app.add_flag_callback(
+      "--compression", [] { request.compression = explore::find_compression; },
+      "For each layer: bytes and cycles with pruned and with clustered weights. The model is quantized and compiled "
+      "with "
+      "each of them; accuracy is not measured");
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;

@@ -1,9 +1,10 @@
-"""2:4 sparse weights: `--prune-weights 2:4` and the notes about networks that come with such weights."""
+"""Sparse and clustered weights: `--prune-weights`, `--cluster-weights`, and the notes about networks that come with such weights."""
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 TARGET = "ethos-u85-256"
 
@@ -69,6 +70,23 @@ def test_weights_that_pytorch_pruned_give_the_same_program(run_carina, model, co
     assert "(1 of 36864 groups of four input channels have more than two)" in done.stderr
 
 
+def test_a_percentage_prunes_the_weights_that_pytorch_prunes(run_carina, model, tmp_path):
+    scheme = "int8+unequalized"
+    done = compiled(run_carina, model, "--quantize", scheme, "--prune-weights", "70%")
+    assert "206438 of 294912 weights in 2 layers became zero" in done.stderr
+    ours = model.with_name("m.pte").read_bytes()
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Conv2d(128, 128, 3, padding=1), nn.ReLU(), nn.Conv2d(128, 128, 3, padding=1)).eval()
+    for part in (network[0], network[2]):
+        prune.l1_unstructured(part, "weight", amount=int(part.weight.numel() * 70 / 100))
+        prune.remove(part, "weight")
+    save(network, model.with_name("zeros.pt2"))
+    compiled(run_carina, model.with_name("zeros.pt2"), "--quantize", scheme)
+    assert model.with_name("m.pte").read_bytes() == ours
+    dense = compiled(run_carina, model, "--quantize", scheme).json
+    assert len(ours) < 0.6 * dense["program_bytes"]
+
+
 def test_clusters_take_fewer_bytes_and_keep_the_bits(run_carina, model):
     plain = compiled(run_carina, model).json
     few = compiled(run_carina, model, "--cluster-weights", "8").json
@@ -78,10 +96,45 @@ def test_clusters_take_fewer_bytes_and_keep_the_bits(run_carina, model):
     assert measured["npu_equals_integer"] == measured["samples"] > 0
 
 
+def test_compression_lists_what_each_layer_takes_when_it_is_compiled_so(run_carina, model):
+    explain = ["explain", model, "-t", TARGET, "--calibrate", model.with_name("c.npz"), "--json"]
+    layers = run_carina([*explain, "--compression"]).json["compression"]
+    assert [layer["layer"] for layer in layers] == ["conv2d", "conv2d_1"]
+    options = [choice["options"] for choice in layers[0]["compressed"]]
+    assert options == ["--prune-weights 2:4", "--prune-weights 50%", "--cluster-weights 16"]
+    for i, option in enumerate(["", *options]):
+        alone = compiled(run_carina, model, "--show", "weights", *option.split()).json
+        cells = [line.split() for line in alone["delegates"][0]["shown"]["weights"].splitlines()[1:]]
+        bytes_of = {cell[0]: int(cell[2].replace(",", "")) + int(cell[4].replace(",", "")) for cell in cells}
+        cycles_of = {node["name"]: node["cycles"] for node in alone["nodes"]}
+        for layer in layers:
+            row = layer["compressed"][i - 1] if i else layer
+            assert row["bytes"] == bytes_of[layer["layer"]]
+            assert row["cycles"] == cycles_of[layer["layer"]]
+    says = run_carina([*explain, "--compression", "-q", "none"], expect=None)
+    assert "weights are compressed when a float model is quantized" in says.stdout
+
+
+def test_compression_in_python(package, model):
+    explained = package.explain(
+        str(model), target="ethos-u55-128", calibration=str(model.with_name("c.npz")), compression=True
+    )
+    assert [choice["options"] for choice in explained.compression[0]["compressed"]] == [
+        "--prune-weights 50%",
+        "--cluster-weights 16",
+    ]
+    assert not package.explain(
+        str(model), target="ethos-u55-128", calibration=str(model.with_name("c.npz"))
+    ).compression
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         (["--prune-weights", "1:4"], "unknown pattern of zeros"),
+        (["--prune-weights", "100%"], "unknown pattern of zeros"),
+        (["-q", "int8+pruned-0%"], "unknown percentage of pruned weights"),
+        (["-q", "int8+pruned-50%", "--prune-weights", "2:4"], "unknown pattern of zeros"),
         (["--prune-weights", "2:4", "-q", "auto"], "no effect with this quantization"),
         (["--prune-weights", "2:4", "-q", "none"], "no effect with this quantization"),
         (["--cluster-weights", "1"], "unknown number of clusters"),
