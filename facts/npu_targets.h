@@ -23,7 +23,8 @@ struct ProductLimits {
   int max_outstanding_dmas;
   int64_t max_weight_stream_bytes;
   int scale_length_bits;
-  int axi_port_bytes;  // per cycle
+  int axi_port_bytes;           // per cycle
+  bool sparse_weights = false;  // convolutions that multiply only two of each four input channels
 };
 // Sources: architecture_features.py; ethos_u85.cpp of regor.
 inline constexpr auto kLimits = std::to_array<ProductLimits>({
@@ -50,7 +51,8 @@ inline constexpr auto kLimits = std::to_array<ProductLimits>({
      .max_outstanding_dmas = 4,
      .max_weight_stream_bytes = 0xFFFFFFFF,
      .scale_length_bits = 20,
-     .axi_port_bytes = 16},
+     .axi_port_bytes = 16,
+     .sparse_weights = true},
 });
 constexpr const ProductLimits& limits_of(Product product) {
   return kLimits[static_cast<size_t>(product)];

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "base/parallel/parallel.h"
-#include "carina/options.h"
 #include "driver/prepared_model.h"
 #include "explore/choice_internal.h"
-#include "facts/npu_enums.h"
+#include "facts/npu_targets.h"
 #include "targets/target.h"
 
 namespace carina::explore {
@@ -70,7 +69,7 @@ Result<results::Compression> find_compression(const driver::CompileRequest& give
   std::vector<Choice> choices{{.what = "as it is", .options = "", .request = request}};
   results::Compression compression;
   for (const Method& method : kMethods) {
-    if (!method.on_all_npus && !npu::is_u85(target.accelerator.product)) continue;
+    if (!method.on_all_npus && !npu::limits_of(target.accelerator.product).sparse_weights) continue;
     compression.options.push_back(fmt::format("{} {}", method.option, method.value));
     choices.push_back({.what = "", .options = compression.options.back(), .request = request, .quantizes_anew = true});
     choices.back().request.quantize.*(method.detail) = method.value;

@@ -48,8 +48,6 @@ struct Abilities {
   bool written_weights = false;
   // Convolutions and pools whose OFM has contiguous rows or columns instead of channels (FeatureMap::stride_c).
   bool transposed_results = false;
-  // Convolutions that multiply only two of each four input channels (two_of_four).
-  bool sparse_weights = false;
   // A second format of weights, which is decoded faster and takes more bytes (npu::WeightFormat::FWD).
   bool fast_weights = false;
   // REDUCE_SUM of 8 and 16 bits. Other families use a convolution with weights of 1, which have to be fetched.

@@ -53,7 +53,6 @@ constinit const Family kU85{.name = "an ethos-u85",
                             .abilities = {.wide_elements = true,
                                           .wide_tables = true,
                                           .transposed_results = true,
-                                          .sparse_weights = true,
                                           .fast_weights = true,
                                           .sums_narrow_channels = true}};
 

@@ -299,7 +299,7 @@ void Selection::push(Step step) {
 }
 
 bool Selection::has_sparse_weights(WeightsId id) {
-  if (!family_.abilities.sparse_weights || !id.valid() || !options_.uses(Optimization::kSparseWeights)) return false;
+  if (!family_.limits.sparse_weights || !id.valid() || !options_.uses(Optimization::kSparseWeights)) return false;
   const auto [known, is_new] = sparse_weights_.emplace(id.index(), false);
   if (!is_new) return known->second;
   const TwoOfFour found = two_of_four(network_.material[id]);
