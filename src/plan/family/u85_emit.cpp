@@ -155,6 +155,7 @@ class U85Emitter final : public MapEmitter {
     uint64_t fields = CARINA_FIELD(IFM_SCALE, "shift").set(0, number(scaling.shift));
     const auto mode =
         scaling.rounding == Rounding::kSingle ? npu::RoundModeIfm::NATURAL : npu::RoundModeIfm::DOUBLE_SYMMETRIC;
+    fields = CARINA_FIELD(IFM_SCALE, "dbl_rnd").set(fields, number(scaling.first_shift));
     fields = CARINA_FIELD(IFM_SCALE, "round_mode").set(fields, number(mode));
     out_.set_fields(reg, CARINA_FIELD(IFM_SCALE, "scale").set(fields, scaling.multiplier));
   }

@@ -53,8 +53,12 @@ struct FeatureMap {
 enum class StepKind : uint8_t { kConv, kDepthwise, kPool, kElementwise, kDma, kResize };
 
 // The scaling of results: a factor with its rounding. kSingle rounds half up.
+//   `first_shift` is of kDouble. The value is shifted to the left by so many bits before it is multiplied, and `shift`
+//   is the rest of the shift to the right: the first of the two roundings is at bit 31 - first_shift of the product.
+//   Example: RESCALE(x * 2^15) by m / 2^33 in two roundings is {m, shift = 18, kDouble, first_shift = 15}.
 struct Scaling : ScaleFactor {
   Rounding rounding = Rounding::kSingle;
+  int first_shift = 0;
   bool operator==(const Scaling&) const = default;
 };
 // An equivalent scaling with a smaller multiplier, if there is one. A power of two becomes a shift alone.

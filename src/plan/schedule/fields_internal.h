@@ -49,7 +49,7 @@ CARINA_PLAN_ROW(T, F(tensor), F(offset), F(height), F(width), F(depth), F(stride
                 F(zero_point))
 #undef T
 #define T Scaling
-CARINA_PLAN_ROW(T, F(multiplier), F(shift), F(rounding))
+CARINA_PLAN_ROW(T, F(multiplier), F(shift), F(rounding), F(first_shift))
 #undef T
 #define T OperandScaling
 CARINA_PLAN_ROW(T, F(first), F(second), F(precise))
