@@ -51,6 +51,9 @@ npu::BroadcastMode broadcast_mode(const Broadcast& b) {
 }
 
 npu::ActivationFunction table_function(const Step& op) {
+  if (op.activation.built_in == BuiltIn::kTanh) return npu::ActivationFunction::LUT_TANH;
+  if (op.activation.built_in == BuiltIn::kSigmoid) return npu::ActivationFunction::LUT_SIGMOID;
+  if (op.ofm.type.bits == 32 && op.activation.max <= kSigned8.max()) return npu::ActivationFunction::LUT_S8_S32;
   if (op.ofm.type.bits == 8) return npu::ActivationFunction::LUT_S8_S8;
   return op.ofm.type.bits == 16 ? npu::ActivationFunction::LUT_S16_S16 : npu::ActivationFunction::LUT_S16_S32;
 }

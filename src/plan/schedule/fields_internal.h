@@ -55,7 +55,7 @@ CARINA_PLAN_ROW(T, F(multiplier), F(shift), F(rounding), F(first_shift))
 CARINA_PLAN_ROW(T, F(first), F(second), F(precise))
 #undef T
 #define T Activation
-CARINA_PLAN_ROW(T, F(min), F(max), F(table), F(wraps))
+CARINA_PLAN_ROW(T, F(min), F(max), F(table), F(built_in), F(wraps))
 #undef T
 #define T ResizeAxis
 CARINA_PLAN_ROW(T, F(scale), F(step), F(offset))
@@ -127,6 +127,8 @@ template <>
 inline constexpr std::array<std::string_view, 2> kNames<Rounding>{"single", "double"};
 template <>
 inline constexpr std::array<std::string_view, 3> kNames<OperandScaling::Precise>{"both_alike", "first", "second"};
+template <>
+inline constexpr std::array<std::string_view, 3> kNames<BuiltIn>{"none", "tanh", "sigmoid"};
 template <>
 inline constexpr std::array<std::string_view, 2> kNames<AccWidth>{"narrow", "wide"};
 template <>
