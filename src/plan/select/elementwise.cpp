@@ -155,9 +155,21 @@ Result<void> select_binary_32(Selection& s) {
   return {};
 }
 
+// |a - zero| of a narrow tensor, scaled to a narrow result, needs no copy in 32 bits.
 Result<void> select_unary_32(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::ABS) ? ElementwiseMode::ABS : ElementwiseMode::CLZ;
+  const Operand x = s.cheapest(s.input(0));
+  const ir::NodeId next = s.sole_user(s.output());
+  const bool is_narrow = x.type.bits <= 16 && simplified(x.scaling).is_unit() && next.valid() &&
+                         s.graph().nodes[next.index()].op == ir::Op(TosaOp::RESCALE) &&
+                         element_type_of(s.value(s.graph().nodes[next.index()].outputs[0]).dtype) == x.type;
+  if (mode == ElementwiseMode::ABS && is_narrow) {
+    const Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal});
+    const Operand a = epilogue.type == x.type ? x : s.plain(s.input(0));
+    emit_output_elementwise(s, {.mode = mode, .a = a, .b = {}, .has_b = false, .operands = {}}, epilogue);
+    return {};
+  }
   emit_output_elementwise(s, {.mode = mode, .a = s.plain(s.input(0)), .b = {}, .has_b = false, .operands = {}},
                           store_only(s.output(), kSigned32));
   return {};

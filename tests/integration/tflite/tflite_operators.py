@@ -597,7 +597,7 @@ INT8 = [
     squared_difference, equal, not_equal, greater, greater_equal, less, less_equal, reverse_v2, tile, mirror_pad,
     gather, reduce_max, reduce_min, log, rsqrt, batch_matmul,
 ]  # fmt: skip
-INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, exp_16, log_16, rsqrt_16, quantize_wide]  # fmt: skip
+INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, abs_, exp_16, log_16, rsqrt_16, quantize_wide]  # fmt: skip
 
 
 def make(function, seed, dtype=np.int8):
