@@ -208,16 +208,12 @@ class Program:
     """
 
     def __init__(
-        self,
-        pte: bytes,
-        report: _native.CompileReport | _SavedReport | None = None,
-        notes: Sequence[Diagnostic] = (),
-        request: _native.CompileRequest | None = None,
+        self, pte: bytes, report: _native.CompileReport | _SavedReport | None = None, notes: Sequence[Diagnostic] = ()
     ) -> None:
         self.pte = pte
         self.notes = tuple(notes)
         self._report = report
-        self._request = request  # of a LiteRT model, which save() can compile to a .tflite
+        self._request: _native.CompileRequest | None = None  # of a LiteRT model, for save() to a .tflite
         self._state: dict[str, Any] | None = None  # by name; None: the initial values
         self._methods: dict[str, Method] = {}
 
@@ -473,7 +469,10 @@ def compile(
     with Shown(progress) as listener:
         done = _native.compile(request, note=notes, progress=listener)
     _write_page(done.report, options)
-    return Program(done.program, done.report, notes.all, request if _is_litert(model) else None)
+    program = Program(done.program, done.report, notes.all)
+    if _is_litert(model):
+        program._request = request
+    return program
 
 
 def _is_litert(model: object) -> bool:
