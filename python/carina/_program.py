@@ -220,6 +220,7 @@ class Program:
         self.pte = pte
         self.notes = tuple(notes)
         self._report = report
+        self._request: _native.CompileRequest | None = None  # of a LiteRT model, for save() to a .tflite
         self._state: dict[str, Any] | None = None  # by name; None: the initial values
         self._methods: dict[str, Method] = {}
 
@@ -360,9 +361,13 @@ class Program:
         return Report(self._made())
 
     def save(self, path: Path) -> None:
-        """Writes the .pte; to a name that ends in .h or .c, the program as a C array, as `carina compile -o model.h` does. A failed write
-        leaves an existing file unchanged."""
+        """Writes the .pte; to a name that ends in .h or .c, the program as a C array, as `carina compile -o model.h` does; to one that
+        ends in .tflite, a LiteRT model that compile() took, compiled again with its options for TensorFlow Lite Micro. A failed write
+        leaves an existing file unchanged. Raises: UsageError: a .tflite of a program that was not compiled from one."""
         file = FilePath(path)
+        if file.suffix == ".tflite":
+            _native.write_file(os.fspath(path), self._as_tflite())
+            return
         if file.suffix not in (".h", ".c"):
             _native.write_file(os.fspath(path), self.pte)
             return
@@ -374,10 +379,25 @@ class Program:
             _native.write_file(str(file), f'#include "{file.stem}.h"\n\n{source}'.encode())
         _native.write_file(str(file.with_suffix(".h")), header.encode())
 
+    def _as_tflite(self) -> bytes:
+        if self._request is None:
+            raise usage_error(
+                "save",
+                "a .tflite is made of the model that was compiled",
+                expected="a program that compile() made of a .tflite",
+                hint="carina compile model.tflite -o FILE.tflite",
+            )
+        self._request.output = "tflite"
+        try:
+            return _native.compile(self._request).program
+        finally:
+            self._request.output = "program"
+
     def __getstate__(self) -> dict[str, Any]:
         return {
             "pte": self.pte,
             "notes": self.notes,
+            "_request": None,
             "_state": self._state,
             "_methods": {},
             "_report": None if self._report is None else _SavedReport(self._report),
@@ -456,7 +476,16 @@ def compile(
     with Shown(progress) as listener:
         done = _native.compile(request, note=notes, progress=listener)
     _write_page(done.report, options)
-    return Program(done.program, done.report, notes.all)
+    program = Program(done.program, done.report, notes.all)
+    if _is_litert(model):
+        program._request = request
+    return program
+
+
+def _is_litert(model: object) -> bool:
+    if isinstance(model, bytes):
+        return model[4:8] == b"TFL3"
+    return isinstance(model, str | os.PathLike) and FilePath(model).suffix == ".tflite"
 
 
 def explain(

@@ -32,9 +32,10 @@ struct EnumNames<execute::VgfDevice> {
 
 template <>
 struct EnumNames<driver::CompileRequest::Output> {
-  static constexpr std::array<std::pair<std::string_view, driver::CompileRequest::Output>, 3> kAll{
+  static constexpr std::array<std::pair<std::string_view, driver::CompileRequest::Output>, 4> kAll{
       {{"program", driver::CompileRequest::Output::kProgram},
        {"stream", driver::CompileRequest::Output::kStream},
+       {"tflite", driver::CompileRequest::Output::kTflite},
        {"vgf", driver::CompileRequest::Output::kVgf}}};
 };
 

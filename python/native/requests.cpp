@@ -182,7 +182,7 @@ void bind_request(nb::module_& module) {
           "Whether an exceeded budget names choices that keep to it.")
       .def_prop_rw(
           "output", [](const CompileRequest& it) { return name_of_enum(it.output); }, set_output,
-          "\"program\" (.pte), \"stream\" (Vela's raw .npz) or \"vgf\".")
+          "\"program\" (.pte), \"stream\" (Vela's raw .npz), \"tflite\" (of a .tflite) or \"vgf\".")
       .def_rw("threads", &CompileRequest::threads);
 }
 

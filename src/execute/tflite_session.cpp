@@ -14,7 +14,7 @@
 #include "execute/tflite_variables.h"
 #include "files/tflite_file.h"
 #include "frontend/tflite/borders.h"
-#include "frontend/tflite/kernels/state_kernels.h"
+#include "frontend/tflite/kernels/kernels.h"
 #include "frontend/tflite/parts.h"
 #include "frontend/tflite/reader.h"
 #include "interpret/interpreter.h"
@@ -37,24 +37,24 @@ struct NpuStep {
   const litert::NpuOperator* stream;
   simulate::Simulator simulator;
 };
-// An operator that keeps a state in tensors.
-struct StateStep {
+// An operator with a kernel of its own.
+struct KernelStep {
   size_t op;  // among the graph's operators
 };
 struct VariableStep {
   size_t op;  // among the graph's operators
 };
-using Step = std::variant<CpuStep, NpuStep, StateStep, VariableStep>;
+using Step = std::variant<CpuStep, NpuStep, KernelStep, VariableStep>;
 
 std::span<std::byte> writable(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
 
-enum class StepKind : uint8_t { kCpu, kNpu, kState, kVariable };
+enum class StepKind : uint8_t { kCpu, kNpu, kKernel, kVariable };
 
-StepKind kind_of(const tflite::Operator& op) {
+StepKind kind_of(const tflite::Subgraph& graph, const tflite::Operator& op) {
   if (op.name == tflite::kNpuOperator) return StepKind::kNpu;
-  if (tflite::has_state_kernel(op)) return StepKind::kState;
+  if (tflite::has_kernel(graph, op)) return StepKind::kKernel;
   return acts_on_variables(op) ? StepKind::kVariable : StepKind::kCpu;
 }
 
@@ -63,7 +63,7 @@ std::vector<std::vector<size_t>> consecutive_operators(const tflite::Subgraph& g
   std::vector<std::vector<size_t>> lists;
   StepKind last = StepKind::kNpu;
   for (size_t i = 0; i < graph.operators.size(); ++i) {
-    const StepKind kind = kind_of(graph.operators[i]);
+    const StepKind kind = kind_of(graph, graph.operators[i]);
     if (kind != StepKind::kCpu || last != StepKind::kCpu) lists.emplace_back();
     lists.back().push_back(i);
     last = kind;
@@ -125,7 +125,7 @@ struct TfliteSession::State {
   Result<void> add_cpu_step(tflite::Part part, const TfliteOptions& options);
   Result<void> run_step(CpuStep& step);
   Result<void> run_step(NpuStep& step);
-  Result<void> run_step(StateStep& step);
+  Result<void> run_step(KernelStep& step);
   Result<void> run_step(VariableStep& step);
 
   tflite::TensorBytes tensor_bytes() {
@@ -157,10 +157,10 @@ Result<void> TfliteSession::State::set_target(const TfliteOptions& options, cons
 Result<void> TfliteSession::State::add_steps(const TfliteOptions& options, const Log& log) {
   size_t stream = 0;
   for (std::vector<size_t>& operators : consecutive_operators(graph())) {
-    switch (kind_of(graph().operators[operators.front()])) {
-      case StepKind::kState:
-        CARINA_CHECKED(tflite::check_state_kernel(graph(), graph().operators[operators.front()], where));
-        steps.emplace_back(StateStep{.op = operators.front()});
+    switch (kind_of(graph(), graph().operators[operators.front()])) {
+      case StepKind::kKernel:
+        CARINA_CHECKED(tflite::check_kernel(graph(), graph().operators[operators.front()], where));
+        steps.emplace_back(KernelStep{.op = operators.front()});
         break;
       case StepKind::kVariable:
         steps.emplace_back(VariableStep{.op = operators.front()});
@@ -236,9 +236,8 @@ Result<void> TfliteSession::State::run_step(NpuStep& step) {
   return {};
 }
 
-Result<void> TfliteSession::State::run_step(StateStep& step) {
-  tflite::run_state_kernel(graph(), graph().operators[step.op], tensor_bytes());
-  return {};
+Result<void> TfliteSession::State::run_step(KernelStep& step) {
+  return tflite::run_kernel(graph(), graph().operators[step.op], tensor_bytes(), where);
 }
 
 Result<void> TfliteSession::State::run_step(VariableStep& step) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "carina/result.h"
-#include "frontend/tflite/kernels/state_kernels.h"
+#include "frontend/tflite/kernels/kernels.h"
 #include "frontend/tflite/model.h"
 
 namespace carina::execute {

@@ -65,7 +65,7 @@ double mac_cycles(const Step& op, const BlockConfig& b, const Target& target, co
 
 double output_cycles_per_element(const Step& op, const Target& target) {
   auto activation = npu::ActivationKind::kNone;
-  if (op.uses_table())
+  if (op.uses_table() || op.activation.built_in != BuiltIn::kNone)
     activation = npu::ActivationKind::kTable;
   else if (op.activation.min > op.ofm.type.min() || op.activation.max < op.ofm.type.max())
     activation = npu::ActivationKind::kRelu;

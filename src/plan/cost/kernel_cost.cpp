@@ -66,7 +66,7 @@ int acc_bits(const Step& op) {
 }
 
 npu::ActivationKind activation_kind(const Step& op) {
-  if (op.uses_table()) return npu::ActivationKind::kTable;
+  if (op.uses_table() || op.activation.built_in != BuiltIn::kNone) return npu::ActivationKind::kTable;
   const bool clamps =
       op.ofm.type.bits <= 16 && (op.activation.min > op.ofm.type.min() || op.activation.max < op.ofm.type.max());
   return clamps ? npu::ActivationKind::kRelu : npu::ActivationKind::kNone;

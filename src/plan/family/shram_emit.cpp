@@ -175,12 +175,30 @@ class ShramEmitter final : public MapEmitter {
     }
   }
 
+  static npu::ActivationFunction function_of(const Activation& activation, int slot) {
+    switch (activation.built_in) {
+      case BuiltIn::kTanh:
+        return npu::ActivationFunction::TANH;
+      case BuiltIn::kSigmoid:
+        return npu::ActivationFunction::SIGMOID;
+      case BuiltIn::kNone:
+        break;
+    }
+    if (!activation.table.valid()) return npu::ActivationFunction::RELU;
+    return static_cast<npu::ActivationFunction>(static_cast<int>(npu::ActivationFunction::TABLE_0) + slot);
+  }
+
   void activation(const Step& op, int slot) {
-    const auto table = static_cast<int>(npu::ActivationFunction::TABLE_0) + slot;
-    out_.set(Reg::ACTIVATION, op.uses_table() ? table : static_cast<int>(npu::ActivationFunction::RELU));
+    // 8-bit values look up results of 32 bits.
+    const bool widens = op.uses_table() && op.ofm.type.bits == 32;
+    uint64_t fields = CARINA_FIELD(ACTIVATION, "activation_function").set(0, number(function_of(op.activation, slot)));
+    if (widens)
+      fields =
+          CARINA_FIELD(ACTIVATION, "activation_clip_range").set(fields, number(npu::ActivationClipRange::FORCE_INT8));
+    out_.set_fields(Reg::ACTIVATION, fields);
     // The bounds have 16 bits; 32-bit results are not clamped.
     out_.set(Reg::ACTIVATION_MIN, std::max<int64_t>(op.activation.min, -32768));
-    out_.set(Reg::ACTIVATION_MAX, op.ofm.type.bits == 32 ? 32767 : op.activation.max);
+    out_.set(Reg::ACTIVATION_MAX, op.ofm.type.bits == 32 && !widens ? 32767 : op.activation.max);
   }
 
   void elementwise_scales(const Step& op) {

@@ -16,7 +16,8 @@ TableMemory shram::tables(const Target& target) {
 }
 
 // The scaling of two operands: two 16-bit factors; or one 32-bit factor with a shift, where the other operand is
-// shifted left by 19 (8 bits) or 14 (16 bits).
+// shifted left by 19 (8 bits) or 14 (16 bits). With two roundings, the first one is where TFLite's ADD has it: as if
+// the operand had been shifted left by 20 (8 bits) or 15 (16 bits).
 std::optional<OperandScaling> shram::operand_scaling(const Scaling& a, const Scaling& b, const ElementType& type) {
   using Precise = OperandScaling::Precise;
   constexpr uint32_t kMax16 = 0xFFFF;
@@ -25,9 +26,13 @@ std::optional<OperandScaling> shram::operand_scaling(const Scaling& a, const Sca
   if (whole_a && whole_b && *whole_a <= kMax16 && *whole_b <= kMax16)
     return OperandScaling{.first = first, .second = second, .precise = Precise::kBothAlike};
   const uint32_t fixed = uint32_t{1} << (type.bits == 8 ? 19 : 14);
-  if (whole_b == fixed && first.rounding == Rounding::kSingle)
+  const int first_shift = type.bits == 8 ? 20 : 15;
+  const auto is_rounded_so = [&](const Scaling& scaling) {
+    return scaling.rounding == Rounding::kSingle || scaling.first_shift == first_shift;
+  };
+  if (whole_b == fixed && is_rounded_so(first))
     return OperandScaling{.first = first, .second = second, .precise = Precise::kFirst};
-  if (whole_a == fixed && second.rounding == Rounding::kSingle)
+  if (whole_a == fixed && is_rounded_so(second))
     return OperandScaling{.first = first, .second = second, .precise = Precise::kSecond};
   return std::nullopt;
 }

@@ -51,6 +51,9 @@ npu::BroadcastMode broadcast_mode(const Broadcast& b) {
 }
 
 npu::ActivationFunction table_function(const Step& op) {
+  if (op.activation.built_in == BuiltIn::kTanh) return npu::ActivationFunction::LUT_TANH;
+  if (op.activation.built_in == BuiltIn::kSigmoid) return npu::ActivationFunction::LUT_SIGMOID;
+  if (op.ofm.type.bits == 32 && op.activation.max <= kSigned8.max()) return npu::ActivationFunction::LUT_S8_S32;
   if (op.ofm.type.bits == 8) return npu::ActivationFunction::LUT_S8_S8;
   return op.ofm.type.bits == 16 ? npu::ActivationFunction::LUT_S16_S16 : npu::ActivationFunction::LUT_S16_S32;
 }
@@ -155,6 +158,7 @@ class U85Emitter final : public MapEmitter {
     uint64_t fields = CARINA_FIELD(IFM_SCALE, "shift").set(0, number(scaling.shift));
     const auto mode =
         scaling.rounding == Rounding::kSingle ? npu::RoundModeIfm::NATURAL : npu::RoundModeIfm::DOUBLE_SYMMETRIC;
+    fields = CARINA_FIELD(IFM_SCALE, "dbl_rnd").set(fields, number(scaling.first_shift));
     fields = CARINA_FIELD(IFM_SCALE, "round_mode").set(fields, number(mode));
     out_.set_fields(reg, CARINA_FIELD(IFM_SCALE, "scale").set(fields, scaling.multiplier));
   }

@@ -53,8 +53,12 @@ struct FeatureMap {
 enum class StepKind : uint8_t { kConv, kDepthwise, kPool, kElementwise, kDma, kResize };
 
 // The scaling of results: a factor with its rounding. kSingle rounds half up.
+//   `first_shift` is of kDouble. The value is shifted to the left by so many bits before it is multiplied, and `shift`
+//   is the rest of the shift to the right: the first of the two roundings is at bit 31 - first_shift of the product.
+//   Example: RESCALE(x * 2^15) by m / 2^33 in two roundings is {m, shift = 18, kDouble, first_shift = 15}.
 struct Scaling : ScaleFactor {
   Rounding rounding = Rounding::kSingle;
+  int first_shift = 0;
   bool operator==(const Scaling&) const = default;
 };
 // An equivalent scaling with a smaller multiplier, if there is one. A power of two becomes a shift alone.
@@ -71,13 +75,18 @@ struct OperandScaling {
   bool operator==(const OperandScaling&) const = default;
 };
 
+// The functions of 16 bits that the output stage has: TFLite's sigmoid and tanh of a value in units of 1 / (3 * 4096),
+// which may have more than 16 bits. On some NPUs they read a table of 512 words.
+enum class BuiltIn : uint8_t { kNone, kTanh, kSigmoid };
+
 // The activation function after scaling and zero point: a clamp, then a table lookup. A table is a constant of 256
-// bytes (8 bits) or 512 words (16 bits).
+// bytes (8 bits), 256 words (8 bits, with results of 32 bits) or 512 words (16 bits).
 struct Activation {
   int64_t min = 0;
   int64_t max = 0;
   TensorId table = {};
-  bool wraps = false;  // no clamp: values that do not fit lose their high bits
+  BuiltIn built_in = BuiltIn::kNone;  // instead of the lookup
+  bool wraps = false;                 // no clamp: values that do not fit lose their high bits
   bool operator==(const Activation&) const = default;
 };
 

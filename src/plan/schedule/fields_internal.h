@@ -49,13 +49,13 @@ CARINA_PLAN_ROW(T, F(tensor), F(offset), F(height), F(width), F(depth), F(stride
                 F(zero_point))
 #undef T
 #define T Scaling
-CARINA_PLAN_ROW(T, F(multiplier), F(shift), F(rounding))
+CARINA_PLAN_ROW(T, F(multiplier), F(shift), F(rounding), F(first_shift))
 #undef T
 #define T OperandScaling
 CARINA_PLAN_ROW(T, F(first), F(second), F(precise))
 #undef T
 #define T Activation
-CARINA_PLAN_ROW(T, F(min), F(max), F(table), F(wraps))
+CARINA_PLAN_ROW(T, F(min), F(max), F(table), F(built_in), F(wraps))
 #undef T
 #define T ResizeAxis
 CARINA_PLAN_ROW(T, F(scale), F(step), F(offset))
@@ -127,6 +127,8 @@ template <>
 inline constexpr std::array<std::string_view, 2> kNames<Rounding>{"single", "double"};
 template <>
 inline constexpr std::array<std::string_view, 3> kNames<OperandScaling::Precise>{"both_alike", "first", "second"};
+template <>
+inline constexpr std::array<std::string_view, 3> kNames<BuiltIn>{"none", "tanh", "sigmoid"};
 template <>
 inline constexpr std::array<std::string_view, 2> kNames<AccWidth>{"narrow", "wide"};
 template <>

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
@@ -73,10 +75,48 @@ Result<void> select_add_sub(Selection& s) {
   return {};
 }
 
+namespace {
+
+// Whether only RESCALEs read the result that round twice: their scaling can be one of narrow elements.
+bool is_read_by_two_roundings(const Selection& s) {
+  if (s.is_output(s.output())) return false;
+  return std::ranges::all_of(s.users(s.output()), [&](ir::NodeId id) {
+    const ir::Node& user = s.graph().nodes[id.index()];
+    if (user.op != ir::Op(TosaOp::RESCALE)) return false;
+    const auto r = s.rescale_of(user);
+    return r && !r->per_channel && r->out.bits == 32 && r->input_zp == 0 && r->rounding == Rounding::kDouble &&
+           r->factors[0].shift > 31;
+  });
+}
+
+// A narrow operand times a constant power of two, if it is read so.
+std::optional<Operand> shifted_narrow(Selection& s, size_t input) {
+  const auto factor = s.value(s.input(1 - input)).constant ? s.constant(s.input(1 - input), "factor")
+                                                           : Result<std::vector<int64_t>>(std::vector<int64_t>());
+  if (!factor || factor->size() != 1 || factor->front() < 2 ||
+      !std::has_single_bit(static_cast<uint64_t>(factor->front())))
+    return std::nullopt;
+  Operand x = s.cheapest(s.input(input));
+  if (x.type.bits > 16 || !simplified(x.scaling).is_unit() || x.view.shape() != s.shape(s.output()) ||
+      !is_read_by_two_roundings(s))
+    return std::nullopt;
+  x.scaling = {{.multiplier = static_cast<uint32_t>(factor->front())}};
+  return x;
+}
+
+}  // namespace
+
 Result<void> select_mul(Selection& s) {
   CARINA_TRY(const int64_t shift, s.constant_scalar(s.input(2), "shift"));
   if (s.value(s.output()).dtype != DType::kInt32)
     return s.reject("the type is not supported", "int32", std::string(name_of(s.value(s.output()).dtype)));
+  for (const size_t input : {size_t{0}, size_t{1}}) {
+    if (shift != 0) break;
+    if (const auto narrow = shifted_narrow(s, input)) {
+      s.define(s.output(), *narrow);
+      return {};
+    }
+  }
   Operand a = s.cheapest(s.input(0)), b = s.cheapest(s.input(1));
   const bool narrow =
       same_narrow_type(a, b) && simplified(a.scaling).is_unit() && simplified(b.scaling).is_unit() && shift == 0;
@@ -115,9 +155,21 @@ Result<void> select_binary_32(Selection& s) {
   return {};
 }
 
+// |a - zero| of a narrow tensor, scaled to a narrow result, needs no copy in 32 bits.
 Result<void> select_unary_32(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::ABS) ? ElementwiseMode::ABS : ElementwiseMode::CLZ;
+  const Operand x = s.cheapest(s.input(0));
+  const ir::NodeId next = s.sole_user(s.output());
+  const bool is_narrow = x.type.bits <= 16 && simplified(x.scaling).is_unit() && next.valid() &&
+                         s.graph().nodes[next.index()].op == ir::Op(TosaOp::RESCALE) &&
+                         element_type_of(s.value(s.graph().nodes[next.index()].outputs[0]).dtype) == x.type;
+  if (mode == ElementwiseMode::ABS && is_narrow) {
+    const Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal});
+    const Operand a = epilogue.type == x.type ? x : s.plain(s.input(0));
+    emit_output_elementwise(s, {.mode = mode, .a = a, .b = {}, .has_b = false, .operands = {}}, epilogue);
+    return {};
+  }
   emit_output_elementwise(s, {.mode = mode, .a = s.plain(s.input(0)), .b = {}, .has_b = false, .operands = {}},
                           store_only(s.output(), kSigned32));
   return {};

@@ -189,12 +189,21 @@ void emit_widen(Selection& s, const View& dst, const Operand& narrow) {
     store.factors = {scaling};
     store.rounding = scaling.rounding;
   };
-  if (s.family().abilities.wide_elements) {
+  if (s.family().abilities.wide_elements && scaling.first_shift == 0) {
     scale_so();
     return emit_requantize(s, dst, narrow, store);
   }
   if (scaling.is_unit()) return emit_elementwise(s, dst, times_scalar(narrow, 1), store);
   if (const auto alone = scaled_alone(s, narrow)) return emit_elementwise(s, dst, *alone, store);
+  if (scaling.first_shift != 0) {  // both steps on their own
+    Operand shifted = narrow;
+    shifted.scaling = {{.multiplier = uint32_t{1} << scaling.first_shift}};
+    const View wide = s.new_tensor("shifted", dst.shape(), kSigned32);
+    emit_widen(s, wide, shifted);
+    store.factors = {{.multiplier = scaling.multiplier, .shift = scaling.shift + scaling.first_shift}};
+    store.rounding = scaling.rounding;
+    return emit_scale_32(s, dst, wide, store);
+  }
   const Operand wide = emit_temporary(s, "widened", times_scalar(narrow, 1), store);
   scale_so();
   emit_scale_32(s, dst, wide.view, store);

@@ -153,6 +153,7 @@ Epilogue Selection::follow(ir::ValueId start, ElementType type, const EpilogueRu
 
 Epilogue Selection::follow(Epilogue epilogue, const EpilogueRules& rules) {
   for (;;) {
+    if (absorb_function(epilogue)) return epilogue;
     // A RESHAPE between the operation and its epilogue changes nothing, unless parameters are per channel.
     std::vector<ir::NodeId> reshapes;
     ir::NodeId next = sole_user(epilogue.value);

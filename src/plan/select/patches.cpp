@@ -4,6 +4,8 @@
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
+#include "npu/cost/channel.h"
+#include "npu/cost/cost.h"
 #include "plan/select/convolution_internal.h"
 #include "plan/select/emit_internal.h"
 #include "plan/select/estimate_internal.h"
@@ -181,15 +183,33 @@ FeatureMap map_of(const Shape& shape, ElementType type) {
   return {.height = shape[kH], .width = shape[kW], .depth = shape[kC], .type = type};
 }
 
+// The cycles of reading an input once whose pixels overlap in memory: a burst for each pixel.
+double overlapping_read_cycles(const Selection& s, const Convolution& c) {
+  const View& view = c.ifm.view;
+  const int64_t depth = view.axes[kC].size;
+  if (view.axes[kW].stride == depth) return 0;
+  const Target& target = s.target();
+  // A copy that is yet to be made stands in the cache.
+  const int at = view.tensor.valid() ? target.memory.arena_port : target.memory.cache_port;
+  const npu::MemoryPort& port = target.system.ports[static_cast<size_t>(at)];
+  const auto element_bytes = static_cast<double>(c.ifm.type.bytes());
+  return npu::bus_bytes({.bytes = element_bytes * static_cast<double>(view.elements()),
+                         .run_bytes = element_bytes * static_cast<double>(depth),
+                         .burst_bytes = port.burst_bytes,
+                         .beat_bytes = target.limits().axi_port_bytes}) /
+         npu::channel_bytes_per_cycle(target.accelerator, port, npu::ReadChannel::kFeatureMaps);
+}
+
 double cycles_of(const Selection& s, const Convolution& c, const Shape& out) {
-  return cycles_of(s, {.kind = StepKind::kConv,
-                       .ofm = map_of(out, c.ifm.type),
-                       .ifm = map_of(c.ifm.view.shape(), c.ifm.type),
-                       .kernel = c.kernel,
-                       .padding = c.padding,
-                       .per_channel = true,
-                       .activation = {.min = c.ifm.type.min(), .max = c.ifm.type.max()},
-                       .name = {}});
+  const double cycles = cycles_of(s, {.kind = StepKind::kConv,
+                                      .ofm = map_of(out, c.ifm.type),
+                                      .ifm = map_of(c.ifm.view.shape(), c.ifm.type),
+                                      .kernel = c.kernel,
+                                      .padding = c.padding,
+                                      .per_channel = true,
+                                      .activation = {.min = c.ifm.type.min(), .max = c.ifm.type.max()},
+                                      .name = {}});
+  return std::max(cycles, overlapping_read_cycles(s, c));
 }
 
 // Elements under a row of a window are the channels of one pixel; pixels overlap in memory. `rows`: the input with the

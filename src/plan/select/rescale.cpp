@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <bit>
+#include <optional>
+
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
@@ -15,6 +19,23 @@ Epilogue epilogue_of(const Rescale& r, ir::ValueId value) {
 }
 
 namespace {
+
+// The narrow elements of `wide`, if it is these shifted to the left, with the scaling of a RESCALE of it that rounds
+// twice. So an addition scales the narrow elements itself.
+//   Example: RESCALE(RESCALE(x) by 2^15) by m / 2^33 is x scaled by m / 2^18, first rounded at bit 16 of the product.
+std::optional<Operand> scaled_twice(const Operand& wide, const Rescale& r) {
+  const auto factor = whole_factor(wide.scaling);
+  if (wide.type.bits > 16 || r.in.bits != 32 || r.out.bits != 32 || r.per_channel || r.rounding != Rounding::kDouble ||
+      !factor || !std::has_single_bit(*factor))
+    return std::nullopt;
+  Operand out = wide;
+  const int left = std::countr_zero(*factor);
+  const Scaling own = r.scaling();
+  constexpr int kLargestFirstShift = 30;
+  if (left == 0 || left > kLargestFirstShift || own.shift <= 31) return std::nullopt;
+  out.scaling = {{.multiplier = own.multiplier, .shift = own.shift - left}, Rounding::kDouble, left};
+  return out;
+}
 
 Operand as_type(Operand operand, ElementType type) {
   operand.type = type;
@@ -36,6 +57,10 @@ Result<void> select_rescale(Selection& s) {
     narrow.zero_point = r.input_zp;
     narrow.scaling = r.scaling();
     s.define(s.output(), narrow);
+    return {};
+  }
+  if (const auto narrow = scaled_twice(cheap, r); narrow && r.input_zp == 0) {
+    s.define(s.output(), *narrow);
     return {};
   }
   const Epilogue epilogue = s.follow(epilogue_of(r, s.output()), {});

@@ -76,7 +76,8 @@ Selection::Selection(const ir::Graph& graph, std::span<const Rule> rules, const 
       users_(ir::users(graph)),
       is_output_(ir::is_output(graph)),
       output_tensor_(graph.values.size()),
-      absorbed_(graph.nodes.size(), false) {
+      absorbed_(graph.nodes.size(), false),
+      functions_(graph.values.size()) {
   network_.material.done_by.resize(graph.nodes.size());
 }
 
@@ -84,6 +85,7 @@ Result<Network> Selection::run() && {
   Diagnostics errors = check_values();
   if (!errors.empty()) return fail(std::move(errors));
   make_tensors();
+  find_functions();
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     current_ = ir::NodeId(i);
     Diagnostics failed = visit();
@@ -180,9 +182,12 @@ Diagnostics Selection::visit() {
     return {};
   }
   const Rule* rule = find_rule(rules_, node().op.tosa());
+  const auto& function = functions_[node().outputs.front().index()];
   Result<void> done;
-  if (inputs_failed(node())) {
+  if (inputs_failed(node()) || (function && states_[function->of.index()].failed)) {
     done = std::unexpected(Diagnostics{});
+  } else if (function) {
+    done = select_function(*function);
   } else if (rule == nullptr || rule->select == nullptr) {
     done = reject(fmt::format("not supported by {}: {}", target_.accelerator.name,
                               rule == nullptr ? "no such operation" : rule->reason),

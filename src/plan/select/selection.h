@@ -79,6 +79,17 @@ struct PendingPad {
   int64_t fill = 0;
 };
 
+// A value that several nodes compute from one narrow value, element by element, so that one lookup does the same
+// (select/functions.cpp).
+struct ElementFunction {
+  ir::ValueId of = {};
+  ir::ValueId value = {};
+  std::vector<int32_t> results = {};  // of an int8 value: by input, from that of -128
+  BuiltIn built_in = BuiltIn::kNone;  // of an int16 value
+  Scaling scaling = {};               // of the built-in function's input
+  std::vector<size_t> nodes = {};     // that compute it, by index
+};
+
 class Selection {
  public:
   // `rules` are the operator rules of the target.
@@ -170,6 +181,14 @@ class Selection {
 
   Diagnostics check_values() const;
   void make_tensors();
+  // Finds the functions of one element, and marks the nodes as done whose results nothing else reads.
+  void find_functions();
+  Result<void> select_function(const ElementFunction& function);
+  // Makes the lookup part of the operation before it, if that computes the function's operand for nothing else.
+  bool absorb_function(Epilogue& epilogue);
+  Activation activation_of(const ElementFunction& function);
+  // Notes that the current node's operation does what the function's nodes would.
+  void note_function(const ElementFunction& function);
   bool inputs_failed(const ir::Node& node);
   Diagnostics visit();
   // Notes which values are in memory as TOSA defines them, and where.
@@ -213,6 +232,8 @@ class Selection {
   std::vector<bool> is_output_;
   std::vector<TensorId> output_tensor_;                    // by value, if it is an output
   std::vector<bool> absorbed_;                             // by node
+  std::vector<std::optional<ElementFunction>> functions_;  // by value: how one lookup computes it
+  std::vector<ir::ValueId> function_values_;               // the values of functions_, in the order of their nodes
   std::unordered_multimap<uint64_t, TensorId> constants_;  // by content
   std::unordered_map<size_t, bool> sparse_weights_;        // by WeightsId: the results of has_sparse_weights()
   size_t sparse_layers_ = 0;

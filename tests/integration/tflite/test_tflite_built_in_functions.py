@@ -1,8 +1,8 @@
-"""The NPU's built-in sigmoid and tanh of 16 bits, which Vela uses for LOGISTIC and TANH: Vela's stream on the simulator has LiteRT's bits."""
+"""The NPU's built-in sigmoid and tanh of 16 bits, which Vela uses for LOGISTIC and TANH: Vela's stream on the simulator has LiteRT's bits, and ours is one operation with them."""
 
 import numpy as np
 import pytest
-from tflite_models import litert
+from tflite_models import Model, litert
 from tflite_operators import Case, logistic, tanh
 
 RUN_VELA = "import sys; from ethosu.vela.vela import main; sys.exit(main())"
@@ -26,3 +26,37 @@ def test_simulator_has_bits_of_reference_kernels(function, target, forked_python
         expected = litert(content, inputs)[0]
         wrong += int((got.reshape(-1) != expected.reshape(-1)).sum())
     assert wrong == 0
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
+@pytest.mark.parametrize("scale", [1 / 4096, 1 / 2048, 0.0003, 0.0011])
+@pytest.mark.parametrize("op", ["LOGISTIC", "TANH"])
+def test_function_of_16_bits_is_one_operation(op, scale, target, run_carina, tmp_path):
+    """All 65,536 inputs."""
+    m, shape = Model(), (1, 16, 64, 64)
+    m.op(op, [m.input("x", shape, np.int16, scale)], [m.output("y", shape, np.int16, 1 / 32768)], version=3)
+    (tmp_path / "m.tflite").write_bytes(m.bytes())
+    x = np.arange(-32768, 32768).astype(np.int16).reshape(shape)
+    np.save(tmp_path / "x.npy", x)
+    report = run_carina(["compile", tmp_path / "m.tflite", "--target", target, "-o", tmp_path / "m.pte", "--json"]).json
+    assert [d["npu_operations"] for d in report["delegates"]] == [2 if "u85" in target else 1]  # with its table
+    run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "x.npy", "-o", tmp_path / "out"])
+    assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), litert(m.bytes(), [x])[0])
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
+@pytest.mark.parametrize("scale", [0.02, 0.06, 0.4])
+def test_exponentials_of_softmax_are_part_of_the_difference(scale, target, run_carina, tmp_path):
+    """The exponential is looked up by the operation that subtracts the largest element: one table of 1,024 bytes."""
+    m, shape = Model(), (1, 7, 19)
+    x, y = m.input("x", shape, np.int8, scale, -7), m.output("y", shape, np.int8, 1 / 256, -128)
+    m.op("SOFTMAX", [x], [y], "SoftmaxOptions", version=2, beta=1.0)
+    (tmp_path / "m.tflite").write_bytes(m.bytes())
+    data = np.random.default_rng(1).integers(-128, 128, shape).astype(np.int8)
+    np.save(tmp_path / "x.npy", data)
+    run_carina(["compile", tmp_path / "m.tflite", "--target", target, "-o", tmp_path / "n.tflite"])
+    listing = run_carina(["disasm", tmp_path / "n.tflite"]).stdout
+    assert listing.count("NPU_OP_DMA_START") == 1 and "NPU_SET_DMA0_LEN" in listing
+    assert ("LUT_S8_S32" if "u85" in target else "FORCE_INT8") in listing
+    run_carina(["run", tmp_path / "n.tflite", "-i", tmp_path / "x.npy", "-o", tmp_path / "out"])
+    assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), litert(m.bytes(), [data])[0])

@@ -89,3 +89,27 @@ def test_sum_of_operands_with_different_scales_is_one_operation(op, scales, targ
     assert delegate["npu_operations"] == 1
     run_carina(["run", tmp_path / "model.pte", *files(tmp_path, inputs), "-o", tmp_path / "out"])
     check(outputs(tmp_path / "out", 1), litert(content, inputs), target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("op", ["ADD", "SUB"])
+@pytest.mark.parametrize("ratio", [1.6, 2.5, 13.0, 300.0])
+def test_sum_of_16_bits_is_one_operation(op, ratio, target, run_carina, tmp_path):
+    """Two roundings of the smaller operand differ from one for a quarter of its values."""
+    random = np.random.default_rng(int(ratio))
+    m, shape = Model(), (1, 16, 128, 16)
+    scales = (0.0007, 0.0007 / ratio) if random.integers(2) else (0.0007 / ratio, 0.0007)
+    x, y = (m.input(name, shape, np.int16, s) for name, s in zip("xy", scales, strict=True))
+    z = m.output("z", shape, np.int16, 0.0009)
+    m.op(op, [x, y], [z], f"{op.title()}Options", version=2, potScaleInt16=False)
+    model = tmp_path / "model.tflite"
+    model.write_bytes(m.bytes())
+    inputs = [random.integers(-32768, 32768, shape).astype(np.int16) for _ in scales]
+    expected = litert(m.bytes(), inputs)
+    report = run_carina(["compile", model, "--target", target, "-o", tmp_path / "model.pte", "--json"]).json
+    (delegate,) = report["delegates"]
+    assert delegate["npu_operations"] == 1
+    run_carina(["run", tmp_path / "model.pte", *files(tmp_path, inputs), "-o", tmp_path / "out"])
+    check(outputs(tmp_path / "out", 1), expected, target)
+    run_carina(["interpret", model, *files(tmp_path, inputs), "-o", tmp_path / "out"])
+    check(outputs(tmp_path / "out", 1), expected, "interpreter")

@@ -545,9 +545,26 @@ def reduce_min(case):
 
 
 def log(case):
-    smallest = RANGE[case.dtype][0]
-    x, _ = case.input((1, 4, 5, 6), zero=smallest)
+    """Numbers below 0, too: LiteRT's table has the smallest result for them."""
+    x, _ = case.input((1, 4, 5, 6))
     case.model.op("LOG", [x], [case.output(case.inputs[0].shape, 0.05)], version=2)
+
+
+def log_16(case):
+    x, _ = case.input((1, 4, 5, 60), scale=case.scale(0.0005, 0.01))
+    case.model.op("LOG", [x], [case.output(case.inputs[0].shape, case.scale(0.0004, 0.0008))], version=2)
+
+
+def rsqrt(case):
+    """Numbers from 0 on: LiteRT takes no others."""
+    zero = RANGE[case.dtype][0]
+    x, _ = case.input((1, 4, 5, 6), zero=zero)
+    case.model.op("RSQRT", [x], [case.output(case.inputs[0].shape, case.scale(0.01, 0.2))], version=2)
+
+
+def rsqrt_16(case):
+    x, _ = case.input((1, 4, 5, 60), scale=case.scale(0.002, 0.02), data=np.abs(case.data((1, 4, 5, 60)) // 2))
+    case.model.op("RSQRT", [x], [case.output(case.inputs[0].shape, case.scale(0.001, 0.003))], version=2)
 
 
 def exp_16(case):
@@ -578,9 +595,9 @@ INT8 = [
     leaky_relu, quantize, softmax, reshape, squeeze, expand_dims, transpose, slice_, strided_slice, pad, concatenation,
     split, split_v, pack, unpack, resize_nearest_neighbor, resize_bilinear, abs_, exp, neg, relu_0_to_1,
     squared_difference, equal, not_equal, greater, greater_equal, less, less_equal, reverse_v2, tile, mirror_pad,
-    gather, reduce_max, reduce_min, log, batch_matmul,
+    gather, reduce_max, reduce_min, log, rsqrt, batch_matmul,
 ]  # fmt: skip
-INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, exp_16, quantize_wide]  # fmt: skip
+INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, abs_, exp_16, log_16, rsqrt_16, quantize_wide]  # fmt: skip
 
 
 def make(function, seed, dtype=np.int8):

@@ -1,13 +1,14 @@
-// An operator with its tensors, for the kernels of operators with state.
+// An operator with its tensors, for the kernels of operators on the CPU.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "frontend/tflite/kernels/state_kernels.h"
+#include "frontend/tflite/kernels/kernels.h"
 #include "frontend/tflite/model.h"
 
 namespace carina::tflite {
@@ -49,6 +50,20 @@ class KernelCall {
                   fmt::format("{}: {} {}", tensor.name, tensor.type_name, to_string(tensor.shape)));
   }
 
+  // Checks that an operand exists, has one of the types, and has data if it is a constant.
+  [[nodiscard]] Result<void> need_type(const std::string& where, size_t i, std::span<const DType> types) const {
+    if (!has(i)) return reject(where, fmt::format("operand {} is missing", i));
+    const Tensor& tensor = in(i);
+    const bool has_data = !tensor.is_sparse && (!tensor.is_constant || tensor.data.size() != 0);
+    if (has_data && std::ranges::find(types, tensor.dtype) != types.end()) return {};
+    return reject(where, "the type of an operand is not supported", {},
+                  fmt::format("{}: {}", tensor.name, tensor.type_name));
+  }
+  [[nodiscard]] Result<void> need_result(const std::string& where, std::span<const DType> types) const {
+    if (std::ranges::find(types, out().dtype) != types.end()) return {};
+    return reject(where, "the type of the result is not supported", {}, out().type_name);
+  }
+
   // Checks that a tensor can be written.
   [[nodiscard]] Result<void> need_memory(const std::string& where, const Tensor& tensor) const {
     return tensor.is_constant ? reject(where, "a constant that is written", {}, tensor.name) : Result<void>();
@@ -74,9 +89,23 @@ std::span<T> values_of(std::span<std::byte> bytes) {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-Result<void> check_lstm(const KernelCall& call, const std::string& where);
-void run_lstm(const KernelCall& call, const TensorBytes& bytes);
-Result<void> check_svdf(const KernelCall& call, const std::string& where);
-void run_svdf(const KernelCall& call, const TensorBytes& bytes);
+// The kernels (kernels.cpp has the table). check_*() accepts what run_*() can compute.
+#define CARINA_TFLITE_KERNEL(name)                                             \
+  Result<void> check_##name(const KernelCall& call, const std::string& where); \
+  Result<void> run_##name(const KernelCall& call, const TensorBytes& bytes, const std::string& where);
+CARINA_TFLITE_KERNEL(arg_max)
+CARINA_TFLITE_KERNEL(cast)
+CARINA_TFLITE_KERNEL(dequantize)
+CARINA_TFLITE_KERNEL(division)
+CARINA_TFLITE_KERNEL(fully_connected)
+CARINA_TFLITE_KERNEL(gather_nd)
+CARINA_TFLITE_KERNEL(lstm)
+CARINA_TFLITE_KERNEL(quantize)
+CARINA_TFLITE_KERNEL(resize_bilinear)
+CARINA_TFLITE_KERNEL(scatter_nd)
+CARINA_TFLITE_KERNEL(softmax)
+CARINA_TFLITE_KERNEL(square_root)
+CARINA_TFLITE_KERNEL(svdf)
+#undef CARINA_TFLITE_KERNEL
 
 }  // namespace carina::tflite

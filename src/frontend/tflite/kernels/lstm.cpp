@@ -222,8 +222,9 @@ Result<void> check_lstm(const KernelCall& call, const std::string& where) {
   return check_gates(call, where, sizes);
 }
 
-void run_lstm(const KernelCall& call, const TensorBytes& bytes) {
+Result<void> run_lstm(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
   Lstm(call, bytes).run();
+  return {};
 }
 
 }  // namespace carina::tflite

@@ -43,7 +43,7 @@ Result<void> check_svdf(const KernelCall& call, const std::string& where) {
   return {};
 }
 
-void run_svdf(const KernelCall& call, const TensorBytes& bytes) {
+Result<void> run_svdf(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
   const auto size = [](int64_t dim) { return static_cast<size_t>(dim); };
   const auto read = [&](size_t i) { return bytes.read(call.op().inputs[i]); };
   const size_t batches = size(call.in(0).shape[0]), inputs = size(call.in(0).shape[1]),
@@ -78,6 +78,7 @@ void run_svdf(const KernelCall& call, const TensorBytes& bytes) {
           static_cast<int8_t>(std::clamp(multiply(static_cast<int32_t>(total), of_result) + result_zero, -128, 127));
     }
   }
+  return {};
 }
 
 }  // namespace carina::tflite

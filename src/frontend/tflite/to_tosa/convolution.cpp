@@ -31,8 +31,8 @@ struct Operands {
   size_t input = 0;
   size_t weights = 1;
   size_t bias = 2;
-  size_t channel_axis = 0;      // of the weights: the axis of the output channels
-  bool any_zero_point = false;  // whether int8 weights may have a zero point other than 0
+  size_t channel_axis = 0;  // of the weights: the axis of the output channels
+  bool is_matrix = false;   // FULLY_CONNECTED: int8 weights may have a zero point other than 0
 };
 
 Result<void> check_weights(const Call& call, const Operands& at) {
@@ -45,7 +45,7 @@ Result<void> check_weights(const Call& call, const Operands& at) {
   if (q.scales.empty()) return call.reject("the weights are not quantized", {}, weights.name);
   const auto is_valid = [&](int64_t zero) {
     if (weights.dtype == DType::kUInt8) return zero >= 0 && zero <= 255 && q.scales.size() == 1;
-    return zero == 0 || (at.any_zero_point && zero >= -128 && zero <= 127 && q.scales.size() == 1);
+    return zero == 0 || (at.is_matrix && zero >= -128 && zero <= 127 && q.scales.size() == 1);
   };
   for (const int64_t zero : q.zero_points) {
     if (!is_valid(zero))
@@ -94,12 +94,18 @@ Result<std::vector<int64_t>> bias_of(const Call& call, const Operands& at, int64
   return bias;
 }
 
-// One multiplier per output channel, or one. LiteRT computes them in double.
+// One multiplier per output channel, or one. LiteRT computes them in double; but of uint8, and of FULLY_CONNECTED with
+// one scale, the product of the scales is a float.
 std::vector<Multiplier> multipliers_of(const Call& call, const Operands& at) {
-  const double in = Call::scale(call.in(at.input)), result = Call::scale(call.result());
+  const float in = Call::scale(call.in(at.input));
+  const double result = Call::scale(call.result());
+  const std::vector<float>& weights = call.in(at.weights).quantization.scales;
+  const bool has_float_product = call.in(at.input).dtype == DType::kUInt8 || (at.is_matrix && weights.size() == 1);
   std::vector<Multiplier> out;
-  for (const float weight : call.in(at.weights).quantization.scales)
-    out.push_back(multiplier_of(in * static_cast<double>(weight) / result));
+  for (const float weight : weights) {
+    const double product = has_float_product ? double{in * weight} : double{in} * double{weight};
+    out.push_back(multiplier_of(product / result));
+  }
   return out;
 }
 
@@ -339,7 +345,7 @@ Result<void> transposed_convolution(Call& call) {
 // rounds the int8 sums once. The int16 sums are multiplied by all 31 bits of the multiplier, which TOSA has for int32
 // only: the sums must fit.
 Result<void> fully_connected(Call& call) {
-  const Operands at{.any_zero_point = true};
+  const Operands at{.is_matrix = true};
   CARINA_CHECKED(check_tensors(call, at, 0));
   if (call.options().weights_format != 0) return call.reject("shuffled weights are not supported");
   const Shape weights = call.in(1).shape;

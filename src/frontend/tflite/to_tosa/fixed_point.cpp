@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace carina::tflite {
 
@@ -89,6 +91,26 @@ int32_t exp_of_negative(int32_t x) {
     if ((rest >> (kFractionBits + factor.log2) & 1) != 0) result = doubling_high_multiply(result, factor.exp);
   }
   return result;
+}
+
+Multiplier inverse_square_root(int32_t value) {
+  if (value <= 1) return {.multiplier = std::numeric_limits<int32_t>::max(), .exponent = 0};
+  int right = 11;
+  for (; value >= 1 << 29; value /= 4) ++right;
+  const int pairs = (std::countl_zero(static_cast<uint32_t>(value)) - 1) / 2 - 1;
+  right -= pairs;
+  value <<= 2 * pairs;
+  // Q3.28 of a number in [1/4, 1), and half of it.
+  const int32_t half = rounding_divide(value >> 1, 1);
+  constexpr int32_t kOne = 1 << 28, kHalfThree = (1 << 28) + (1 << 27), kHalfSqrt2 = 1518500250;
+  int32_t x = kOne;
+  for (int step = 0; step < 5; ++step) {
+    const int32_t cube = shift_left_saturating(doubling_high_multiply(doubling_high_multiply(x, x), x), 6);
+    x = shift_left_saturating(doubling_high_multiply(kHalfThree, x) - doubling_high_multiply(half, cube), 3);
+  }
+  x = doubling_high_multiply(x, kHalfSqrt2);
+  if (right < 0) x <<= -std::exchange(right, 0);
+  return {.multiplier = x, .exponent = -right};
 }
 
 Limits limits_of(Activation activation, float scale, int64_t zero_point, Limits type) {

@@ -36,6 +36,9 @@ int64_t scaled_once(int32_t value, int left, const Multiplier& by);
 // powers of e^(1/4).
 int32_t exp_of_negative(int32_t x);
 
+// 1 / sqrt(value) for value >= 1, by five Newton steps in Q3.28.
+Multiplier inverse_square_root(int32_t value);
+
 // The limits of a fused activation in an output's integers, within [min, max] of its type.
 struct Limits {
   int64_t min;

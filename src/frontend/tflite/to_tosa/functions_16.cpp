@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 
 #include "frontend/tflite/to_tosa/ops_internal.h"
 
@@ -143,7 +144,7 @@ std::vector<int64_t> entries_of(double (*function)(double), double low, double h
 }
 
 // 513 entries of a real function, from int16 to int16, as LiteRT makes them, in float.
-std::vector<int64_t> entries_of(const Call& call, float (*function)(float)) {
+std::vector<int64_t> entries_of(const Call& call, const std::function<float(float)>& function) {
   constexpr int kCount = 512;
   const float in = Call::scale(call.in(0)), result = Call::scale(call.result());
   const float low = in * -32768.0F, high = in * 32767.0F, step = (high - low) / kCount;
@@ -163,7 +164,7 @@ std::vector<int64_t> entries_of(const Call& call, float (*function)(float)) {
 
 }  // namespace
 
-Result<void> function_16(Call& call, float (*function)(float)) {
+Result<void> function_16(Call& call, const std::function<float(float)>& function) {
   CARINA_CHECKED(call.need_quantized(call.in(0), kInt16));
   CARINA_CHECKED(call.need_quantized(call.result(), kInt16));
   const std::vector<int64_t> entries = entries_of(call, function);

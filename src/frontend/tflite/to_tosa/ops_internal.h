@@ -13,6 +13,6 @@ namespace carina::tflite {
 Result<void> logistic_16(Call& call);
 Result<void> hyperbolic_tangent_16(Call& call);
 Result<void> softmax_16(Call& call);
-Result<void> function_16(Call& call, float (*function)(float));
+Result<void> function_16(Call& call, const std::function<float(float)>& function);
 
 }  // namespace carina::tflite

@@ -169,9 +169,26 @@ ValueId resized(Call& call, const Axis& rows, const Axis& columns, bool is_neare
 
 }  // namespace
 
+namespace {
+
+// One pixel, which every neighbor is.
+bool is_one_pixel(const Call& call) {
+  return call.in(0).shape[1] == 1 && call.in(0).shape[2] == 1;
+}
+
+ValueId repeated_pixel(Call& call) {
+  const Shape& out = call.result().shape;
+  const ValueId multiples = call.out.shape_constant(std::array<int64_t, 4>{1, out[1], out[2], 1});
+  return call.out.emit(TosaOp::TILE, {call.value(0), multiples}, {},
+                       {.dtype = call.out.dtype(call.value(0)), .shape = out, .suffix = "repeated"});
+}
+
+}  // namespace
+
 Result<void> resize_nearest(Call& call) {
   CARINA_CHECKED(check_resize(call));
   const Shape &in = call.in(0).shape, &out = call.result().shape;
+  if (is_one_pixel(call)) return call.set(repeated_pixel(call));
   const auto rows = nearest_axis(in[1], out[1], call.options());
   const auto columns = nearest_axis(in[2], out[2], call.options());
   if (!rows || !columns) return no_such_ratio(call);
@@ -182,15 +199,22 @@ Result<void> resize_nearest(Call& call) {
 // little above 1 / unit moves the halves below zero down, and no other value.
 Result<void> resize_bilinear(Call& call) {
   CARINA_CHECKED(check_resize(call));
-  if (call.in(0).dtype == DType::kInt16) return call.reject("int16 is not supported");
+  if (is_one_pixel(call)) return call.set(repeated_pixel(call));
   const Shape &in = call.in(0).shape, &out = call.result().shape;
   const auto rows = bilinear_axis(in[1], out[1], call.options());
   const auto columns = bilinear_axis(in[2], out[2], call.options());
   if (!rows || !columns) return no_such_ratio(call);
-  const ValueId blend = resized(call, *rows, *columns, false);
-  Multiplier multiplier = multiplier_of(1.0 / static_cast<double>(rows->scale * columns->scale));
-  if (call.in(0).dtype == DType::kInt8) ++multiplier.multiplier;
-  return call.set(call.rescale(blend, {.multipliers = {multiplier}, .to = DType::kInt8, .rounding = ir::kSingleRound}));
+  ValueId blend = resized(call, *rows, *columns, false);
+  const int64_t unit = rows->scale * columns->scale;
+  Multiplier multiplier = multiplier_of(1.0 / static_cast<double>(unit));
+  if (call.in(0).dtype != DType::kUInt8) ++multiplier.multiplier;
+  const DType type = Call::type_of(call.result());
+  if (type == DType::kInt16) {
+    if (unit > 1 << 14) return no_such_ratio(call);
+    constexpr Multiplier kOne{.multiplier = 1 << 30, .exponent = 1};
+    blend = call.rescale(blend, {.multipliers = {kOne}, .to = DType::kInt32, .rounding = ir::kSingleRound});
+  }
+  return call.set(call.rescale(blend, {.multipliers = {multiplier}, .to = type, .rounding = ir::kSingleRound}));
 }
 
 }  // namespace carina::tflite

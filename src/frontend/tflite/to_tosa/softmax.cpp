@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "frontend/tflite/to_tosa/ops_internal.h"
@@ -11,7 +10,8 @@
 //   sum  = sum of e / 2^12                    Q12.19
 //   r    = 1 / (sum as a number in [1/2, 1))  Q0.31, from 48/17 - 32/17 x by three Newton steps
 //   y    = e * r, shifted by what the sum's position left, and moved to the smallest integer of the type
-// TOSA has no table of 32-bit values: e is put together from two or three tables of 16 bits.
+// TOSA has no table of 32-bit values: e is put together from four tables of bytes. An NPU has one, and the planner
+// finds that the four are one.
 namespace carina::tflite {
 
 namespace {
@@ -20,7 +20,8 @@ using ir::ValueId;
 
 constexpr std::array kInputs{DType::kInt8, DType::kUInt8};
 constexpr std::array kResults{DType::kInt8, DType::kUInt8, DType::kInt16};
-constexpr size_t kDifferences = 256;  // 0 down to -255, at entries 256 down to 1 of a table of 513
+constexpr size_t kDifferences = 256;    // 0 down to -255
+constexpr int64_t kLargestIndex = 127;  // of difference 0
 
 using Exponentials = std::array<int32_t, kDifferences>;  // by -difference
 
@@ -74,8 +75,6 @@ class Softmax {
   // a * b / 2^shift, rounded half up.
   ValueId multiply_high(ValueId a, ValueId b, int shift = 31);
   ValueId shifted_right(ValueId value, ValueId by);
-  // The sum of a table's entries at these differences, times 2^shift.
-  ValueId looked_up(ValueId index, const Exponentials& values, const std::function<int32_t(int32_t)>& entry, int shift);
 
   Call& call_;
   ir::Emitter& out_;
@@ -94,40 +93,29 @@ ValueId Softmax::shifted_right(ValueId value, ValueId by) {
                    {.dtype = DType::kInt32, .shape = *shape, .suffix = "shifted"});
 }
 
-ValueId Softmax::looked_up(ValueId index, const Exponentials& values, const std::function<int32_t(int32_t)>& entry,
-                           int shift) {
-  std::vector<int64_t> entries(2 * kDifferences + 1, entry(values[0]));
-  for (size_t i = 0; i < kDifferences; ++i) entries[kDifferences - i] = entry(values[i]);
-  entries[0] = entries[1];
-  const ValueId table = out_.integers(DType::kInt16, entries);
-  const ValueId fine = out_.emit(TosaOp::TABLE, {index, table}, {},
-                                 {.dtype = DType::kInt32, .shape = out_.shape(index), .suffix = "table"});
-  // An entry has 7 more bits, which are 0 here.
-  const ValueId part = call_.rescale(
-      fine,
-      {.multipliers = {{.multiplier = 1 << 30, .exponent = -6}}, .to = DType::kInt16, .rounding = ir::kSingleRound});
-  const ValueId wide = out_.cast(part, DType::kInt32);
-  return shift == 0 ? wide : binary(TosaOp::MUL, wide, number(int64_t{1} << shift));
-}
-
 ValueId Softmax::exponentials(ValueId input, const Exponentials& values) {
   const ValueId largest = out_.reduce(TosaOp::REDUCE_MAX, input, axis_);
   const ValueId difference = binary(TosaOp::SUB, out_.cast(input, DType::kInt32), out_.cast(largest, DType::kInt32));
-  // Entries of a 16-bit table are 128 steps apart.
-  const ValueId index =
-      call_.rescale(difference, {.multipliers = {{.multiplier = 1 << 30, .exponent = 8}}, .to = DType::kInt16});
-  // The low 15 bits and the high 16; a step between neighbors must fit 16 bits, or three parts are needed.
-  bool is_steep = false;
-  for (size_t i = 1; i < kDifferences; ++i) is_steep |= (values[i - 1] >> 15) - (values[i] >> 15) > 32767;
-  if (!is_steep) {
-    const ValueId high = looked_up(index, values, [](int32_t e) { return (e >> 15) - 32768; }, 15);
-    const ValueId low = looked_up(index, values, [](int32_t e) { return e & 0x7fff; }, 0);
-    return binary(TosaOp::ADD, binary(TosaOp::ADD, high, number(int64_t{1} << 30)), low);
+  // 0 down to -255 becomes 127 down to -128, the index of four tables: one per byte.
+  const ValueId index = call_.rescale(
+      difference,
+      {.multipliers = {{.multiplier = 1 << 30, .exponent = 1}}, .output_zp = kLargestIndex, .to = DType::kInt8});
+  ValueId sum;
+  int64_t offset = 0;
+  for (const int shift : {24, 16, 8, 0}) {
+    // The bytes below the highest one are stored 128 less.
+    const int64_t less = shift == 24 ? 0 : 128;
+    offset += less << shift;
+    const ValueId part = out_.cast(call_.looked_up(index,
+                                                   [&](int64_t x) {
+                                                     const int32_t e = values[static_cast<size_t>(kLargestIndex - x)];
+                                                     return (e >> shift & 0xff) - less;
+                                                   }),
+                                   DType::kInt32);
+    const ValueId shifted = shift == 0 ? part : binary(TosaOp::MUL, part, number(int64_t{1} << shift));
+    sum = sum.valid() ? binary(TosaOp::ADD, sum, shifted) : shifted;
   }
-  const ValueId high = looked_up(index, values, [](int32_t e) { return e >> 20; }, 20);
-  const ValueId middle = looked_up(index, values, [](int32_t e) { return e >> 10 & 1023; }, 10);
-  const ValueId low = looked_up(index, values, [](int32_t e) { return e & 1023; }, 0);
-  return binary(TosaOp::ADD, high, binary(TosaOp::ADD, middle, low));
+  return binary(TosaOp::ADD, sum, number(offset));
 }
 
 // The Newton steps give at most 2^30, and that only for a half of 2^30 and 2^30 + 1: all 2^30 halves were computed.

@@ -25,11 +25,11 @@ Result<void> check_unary(const Call& call, std::span<const DType> types) {
   return call.reject("input and result have different types", call.in(0).type_name, call.result().type_name);
 }
 
-using FloatFunction = float (*)(float);
+using FloatFunction = std::function<float(float)>;
 
 // LiteRT's tables: the function of the dequantized value, divided by the result's scale and rounded half away from
 // zero.
-Result<void> float_table(Call& call, FloatFunction function) {
+Result<void> float_table(Call& call, const FloatFunction& function) {
   CARINA_CHECKED(check_unary(call, kOf8));
   const float in = Call::scale(call.in(0)), inverse = 1.0F / Call::scale(call.result());
   const int64_t in_zp = Call::zero_point(call.in(0)), out_zp = Call::zero_point(call.result());
@@ -127,13 +127,38 @@ Result<void> exponential(Call& call) {
   return call.in(0).dtype == DType::kInt16 ? function_16(call, function) : float_table(call, function);
 }
 
-// What LiteRT makes of the logarithm of a negative number depends on the processor.
+// LiteRT gives the result's smallest number for 0 and below.
 Result<void> logarithm(Call& call) {
-  CARINA_CHECKED(check_unary(call, kOf8));
-  if (Call::zero_point(call.in(0)) != -128)
-    return call.reject("the logarithm of a tensor with negative numbers", "the smallest zero point",
-                       fmt::to_string(Call::zero_point(call.in(0))));
-  return float_table(call, [](float x) { return std::log(x); });
+  CARINA_CHECKED(check_unary(call, kOf8Or16));
+  const IntegerRange range = range_of(Call::type_of(call.result()));
+  const auto smallest = static_cast<float>(range.min - Call::zero_point(call.result())) * Call::scale(call.result());
+  const auto function = [smallest](float x) { return x <= 0.0F ? smallest : std::log(x); };
+  return call.result().dtype == DType::kInt16 ? function_16(call, function) : float_table(call, function);
+}
+
+// 1 / sqrt(x). LiteRT has a table for int16, and fixed-point arithmetic for int8. Numbers below 0 are an error there;
+// here they give what the tables have.
+Result<void> reciprocal_square_root(Call& call) {
+  CARINA_CHECKED(check_unary(call, std::array{DType::kInt8, DType::kInt16}));
+  const float in = Call::scale(call.in(0)), result = Call::scale(call.result());
+  if (call.result().dtype == DType::kInt16) {
+    const float largest = 32767.0F * result;
+    return function_16(call, [largest](float x) { return x <= 0.0F ? largest : 1.0F / std::sqrt(x); });
+  }
+  constexpr int kShift = 20;  // of the reciprocal root, so that it is an integer
+  const Multiplier multiplier = multiplier_of(1.0 / static_cast<double>(std::sqrt(in) * result));
+  if (multiplier.exponent - kShift > 11) return call.reject("the ratio of the scales is too large");
+  const auto in_zp = static_cast<int32_t>(Call::zero_point(call.in(0)));
+  const int64_t out_zp = Call::zero_point(call.result());
+  return call.set(call.looked_up(call.value(0), [&](int64_t x) {
+    const int32_t value = static_cast<int32_t>(x) - in_zp;
+    if (value <= 0) return int64_t{127};
+    Multiplier root = inverse_square_root(value);
+    root.exponent += kShift;
+    return multiply(multiply(1, root),
+                    {.multiplier = multiplier.multiplier, .exponent = multiplier.exponent - kShift}) +
+           out_zp;
+  }));
 }
 
 // |x| with another scale.

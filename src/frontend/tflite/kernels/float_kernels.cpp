@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "frontend/tflite/kernels/kernel_call_internal.h"
+
+// Kernels of floats: CAST, QUANTIZE, DEQUANTIZE, DIV, SQRT, FULLY_CONNECTED and SOFTMAX; and FLOOR_DIV of int32. Sums
+// are in the order of the operands and in float, as in LiteRT's reference kernels, so that their bits are the same.
+namespace carina::tflite {
+
+namespace {
+
+constexpr std::array kQuantized{DType::kInt8, DType::kUInt8, DType::kInt16};
+constexpr std::array kCastable{DType::kInt8,  DType::kUInt8, DType::kInt16, DType::kInt32,
+                               DType::kInt64, DType::kBool,  DType::kFp32};
+constexpr std::array kFloats{DType::kFp32};
+constexpr std::array kInt32s{DType::kInt32};
+
+// Calls visit with a value of the type's C++ type.
+template <typename Visit>
+void with_type(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::kInt8:
+      return visit(int8_t{});
+    case DType::kUInt8:
+    case DType::kBool:  // a byte of 0 or 1
+      return visit(uint8_t{});
+    case DType::kInt16:
+      return visit(int16_t{});
+    case DType::kInt32:
+      return visit(int32_t{});
+    case DType::kInt64:
+      return visit(int64_t{});
+    case DType::kFp32:
+      return visit(float{});
+    default:
+      CARINA_UNREACHABLE("type", dtype);
+  }
+}
+
+Result<void> check_unary_kernel(const KernelCall& call, const std::string& where, std::span<const DType> in,
+                                std::span<const DType> out) {
+  CARINA_CHECKED(call.need_type(where, 0, in));
+  CARINA_CHECKED(call.need_result(where, out));
+  if (call.in(0).shape.elements() == call.out().shape.elements()) return {};
+  return call.reject(where, "input and result have different sizes", to_string(call.in(0).shape),
+                     to_string(call.out().shape));
+}
+
+Result<void> need_scale(const KernelCall& call, const std::string& where, const Tensor& tensor) {
+  if (tensor.quantization.scales.size() == 1 && KernelCall::scale(tensor) > 0) return {};
+  return call.reject(where, "a tensor is not quantized with one scale", {}, tensor.name);
+}
+
+float activated(Activation activation, float x) {
+  switch (activation) {
+    case Activation::kRelu:
+      return std::max(x, 0.0F);
+    case Activation::kReluN1To1:
+      return std::clamp(x, -1.0F, 1.0F);
+    case Activation::kRelu6:
+      return std::clamp(x, 0.0F, 6.0F);
+    case Activation::kNone:
+    case Activation::kTanh:
+    case Activation::kSignBit:
+      return x;
+  }
+  return x;
+}
+
+Result<void> need_activation(const KernelCall& call, const std::string& where) {
+  const Activation activation = call.op().options.activation;
+  if (activation != Activation::kTanh && activation != Activation::kSignBit) return {};
+  return call.reject(where, "the fused activation is not supported", "none, RELU, RELU6 or RELU_N1_TO_1");
+}
+
+// The element of an operand that belongs to an element of the result: its axes of size 1 repeat.
+class Repeated {
+ public:
+  Repeated(const Shape& operand, const Shape& result) : result_(result), strides_(result.rank()) {
+    int64_t stride = 1;
+    for (size_t i = 0; i < operand.rank(); ++i) {
+      const size_t from = operand.rank() - 1 - i, to = result.rank() - 1 - i;
+      strides_[to] = operand[from] == 1 ? 0 : stride;
+      stride *= operand[from];
+    }
+  }
+  size_t operator()(size_t element) const {
+    auto rest = static_cast<int64_t>(element);
+    int64_t at = 0;
+    for (size_t axis = result_.rank(); axis-- > 0; rest /= result_[axis]) at += rest % result_[axis] * strides_[axis];
+    return static_cast<size_t>(at);
+  }
+
+ private:
+  Shape result_;
+  std::vector<int64_t> strides_;
+};
+
+}  // namespace
+
+Result<void> check_cast(const KernelCall& call, const std::string& where) {
+  return check_unary_kernel(call, where, kCastable, kCastable);
+}
+
+Result<void> run_cast(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  with_type(call.in(0).dtype, [&](auto from_type) {
+    with_type(call.out().dtype, [&](auto to_type) {
+      using From = decltype(from_type);
+      using To = decltype(to_type);
+      const auto from = values_of<From>(bytes.read(call.op().inputs[0]));
+      const bool to_bool = call.out().dtype == DType::kBool;
+      std::ranges::transform(from, values_of<To>(bytes.write(call.op().outputs[0])).begin(), [&](From x) {
+        if (to_bool) return static_cast<To>(x != From{0});
+        if constexpr (std::is_same_v<From, float> && !std::is_same_v<To, float>) {
+          // Beyond the type's range C++ defines nothing.
+          using Limits = std::numeric_limits<To>;
+          if (std::isnan(x)) return To{0};
+          if (x >= static_cast<float>(Limits::max())) return Limits::max();
+          if (x <= static_cast<float>(Limits::min())) return Limits::min();
+        }
+        return static_cast<To>(x);
+      });
+    });
+  });
+  return {};
+}
+
+Result<void> check_quantize(const KernelCall& call, const std::string& where) {
+  CARINA_CHECKED(check_unary_kernel(call, where, kFloats, kQuantized));
+  return need_scale(call, where, call.out());
+}
+
+Result<void> run_quantize(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  const float scale = KernelCall::scale(call.out());
+  const auto zero = static_cast<double>(KernelCall::zero_point(call.out()));
+  const auto from = values_of<float>(bytes.read(call.op().inputs[0]));
+  with_type(call.out().dtype, [&](auto type) {
+    using To = decltype(type);
+    using Limits = std::numeric_limits<To>;
+    std::ranges::transform(from, values_of<To>(bytes.write(call.op().outputs[0])).begin(), [&](float x) {
+      const float steps = std::round(x / scale);
+      const double whole = std::isnan(steps) ? 0 : static_cast<double>(steps) + zero;
+      return static_cast<To>(std::clamp(whole, static_cast<double>(Limits::min()), static_cast<double>(Limits::max())));
+    });
+  });
+  return {};
+}
+
+Result<void> check_dequantize(const KernelCall& call, const std::string& where) {
+  CARINA_CHECKED(check_unary_kernel(call, where, kQuantized, kFloats));
+  return need_scale(call, where, call.in(0));
+}
+
+Result<void> run_dequantize(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  const float scale = KernelCall::scale(call.in(0));
+  const int64_t zero = KernelCall::zero_point(call.in(0));
+  const std::span<float> to = values_of<float>(bytes.write(call.op().outputs[0]));
+  with_type(call.in(0).dtype, [&](auto type) {
+    const auto from = values_of<decltype(type)>(bytes.read(call.op().inputs[0]));
+    std::ranges::transform(from, to.begin(),
+                           [&](auto x) { return scale * static_cast<float>(static_cast<int64_t>(x) - zero); });
+  });
+  return {};
+}
+
+Result<void> check_square_root(const KernelCall& call, const std::string& where) {
+  return check_unary_kernel(call, where, kFloats, kFloats);
+}
+
+Result<void> run_square_root(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  std::ranges::transform(values_of<float>(bytes.read(call.op().inputs[0])),
+                         values_of<float>(bytes.write(call.op().outputs[0])).begin(),
+                         [](float x) { return std::sqrt(x); });
+  return {};
+}
+
+// DIV of floats; FLOOR_DIV of floats or int32.
+Result<void> check_division(const KernelCall& call, const std::string& where) {
+  const bool is_float = call.has(0) && call.in(0).dtype == DType::kFp32;
+  const std::span<const DType> type = is_float ? std::span<const DType>(kFloats) : std::span<const DType>(kInt32s);
+  for (const size_t i : {size_t{0}, size_t{1}}) CARINA_CHECKED(call.need_type(where, i, type));
+  CARINA_CHECKED(call.need_result(where, type));
+  CARINA_CHECKED(need_activation(call, where));
+  const Shape& out = call.out().shape;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const Shape& in = call.in(i).shape;
+    bool fits = in.rank() <= out.rank();
+    for (size_t k = 1; fits && k <= in.rank(); ++k)
+      fits = in[in.rank() - k] == 1 || in[in.rank() - k] == out[out.rank() - k];
+    if (!fits) return call.reject(where, "the operands' shapes do not fit", to_string(out), to_string(in));
+  }
+  return {};
+}
+
+Result<void> run_division(const KernelCall& call, const TensorBytes& bytes, const std::string& where) {
+  const Repeated first(call.in(0).shape, call.out().shape), second(call.in(1).shape, call.out().shape);
+  const std::span a = bytes.read(call.op().inputs[0]), b = bytes.read(call.op().inputs[1]);
+  const std::span out = bytes.write(call.op().outputs[0]);
+  if (call.out().dtype == DType::kFp32) {
+    const auto x = values_of<float>(a), y = values_of<float>(b);
+    const std::span<float> to = values_of<float>(out);
+    const bool is_floor = call.op().name == "FLOOR_DIV";
+    for (size_t i = 0; i < to.size(); ++i) {
+      const float quotient = x[first(i)] / y[second(i)];
+      to[i] = is_floor ? std::floor(quotient) : activated(call.op().options.activation, quotient);
+    }
+    return {};
+  }
+  const auto x = values_of<int32_t>(a), y = values_of<int32_t>(b);
+  const std::span<int32_t> to = values_of<int32_t>(out);
+  for (size_t i = 0; i < to.size(); ++i) {
+    const int64_t dividend = x[first(i)], divisor = y[second(i)];
+    if (divisor == 0) return call.reject(where, "a division by zero");
+    to[i] = static_cast<int32_t>(dividend / divisor - (dividend % divisor != 0 && (dividend < 0) != (divisor < 0)));
+  }
+  return {};
+}
+
+Result<void> check_fully_connected(const KernelCall& call, const std::string& where) {
+  for (const size_t i : {size_t{0}, size_t{1}}) CARINA_CHECKED(call.need_type(where, i, kFloats));
+  if (call.has(2)) CARINA_CHECKED(call.need_type(where, 2, kFloats));
+  CARINA_CHECKED(call.need_result(where, kFloats));
+  CARINA_CHECKED(need_activation(call, where));
+  const Shape& weights = call.in(1).shape;
+  if (weights.rank() != 2 || weights[0] < 1 || weights[1] < 1 || call.op().options.weights_format != 0)
+    return call.reject(where, "the weights are not a matrix", {}, to_string(weights));
+  const int64_t elements = call.in(0).shape.elements();
+  if (elements % weights[1] != 0 || call.out().shape.elements() != elements / weights[1] * weights[0] ||
+      (call.has(2) && call.in(2).shape.elements() != weights[0]))
+    return call.reject(where, "the shapes do not fit", to_string(weights), to_string(call.in(0).shape));
+  return {};
+}
+
+Result<void> run_fully_connected(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  const auto depth = static_cast<size_t>(call.in(1).shape[1]), channels = static_cast<size_t>(call.in(1).shape[0]);
+  const auto x = values_of<float>(bytes.read(call.op().inputs[0])),
+             weights = values_of<float>(bytes.read(call.op().inputs[1]));
+  const auto bias = call.has(2) ? values_of<float>(bytes.read(call.op().inputs[2])) : std::span<const float>();
+  const std::span<float> y = values_of<float>(bytes.write(call.op().outputs[0]));
+  for (size_t i = 0; i < y.size(); ++i) {
+    const size_t row = i / channels, channel = i % channels;
+    float total = 0;
+    for (size_t d = 0; d < depth; ++d) total += x[row * depth + d] * weights[channel * depth + d];
+    y[i] = activated(call.op().options.activation, total + (bias.empty() ? 0.0F : bias[channel]));
+  }
+  return {};
+}
+
+Result<void> check_softmax(const KernelCall& call, const std::string& where) {
+  CARINA_CHECKED(check_unary_kernel(call, where, kFloats, kFloats));
+  const Shape& shape = call.in(0).shape;
+  return shape.rank() > 0 && shape[shape.rank() - 1] > 0 ? Result<void>() : call.reject(where, "a scalar");
+}
+
+Result<void> run_softmax(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  const auto depth = static_cast<size_t>(call.in(0).shape[call.in(0).shape.rank() - 1]);
+  const float beta = call.op().options.beta;
+  const auto x = values_of<float>(bytes.read(call.op().inputs[0]));
+  const std::span<float> y = values_of<float>(bytes.write(call.op().outputs[0]));
+  for (size_t row = 0; row < x.size(); row += depth) {
+    const float largest = std::ranges::max(x.subspan(row, depth));
+    float sum = 0;
+    for (size_t i = row; i < row + depth; ++i) sum += y[i] = std::exp((x[i] - largest) * beta);
+    for (size_t i = row; i < row + depth; ++i) y[i] /= sum;
+  }
+  return {};
+}
+
+}  // namespace carina::tflite
