@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <bit>
 #include <bitset>
-#include <functional>
 
 #include "npu/weights/swd_plan_internal.h"
 
@@ -195,19 +194,20 @@ struct Frequent {
   size_t distinct = 0;  // number of values that occur
 };
 
-// The most frequent folded weights, sorted by frequency, then by value.
+// The most frequent folded weights, sorted by frequency, then by value. Small weights are mostly the most frequent, so
+// each value is inserted close to the end of the list, or not at all.
 Frequent most_frequent_values(const Statistics& statistics) {
-  std::array<uint64_t, kFoldedValues> keys;
+  std::array<uint64_t, kMaxCandidates> keys;
   Frequent result;
   for (size_t f = 0; f < statistics.end; ++f) {
-    keys[result.distinct] = uint64_t{statistics.count[f]} << 16 | (kMaxFolded - f);
-    result.distinct += statistics.count[f] != 0 ? 1 : 0;
+    if (statistics.count[f] == 0) continue;
+    ++result.distinct;
+    const uint64_t key = uint64_t{statistics.count[f]} << 16 | (kMaxFolded - f);
+    if (result.count == kMaxCandidates && key < keys.back()) continue;
+    size_t i = result.count < kMaxCandidates ? result.count++ : kMaxCandidates - 1;
+    for (; i > 0 && keys[i - 1] < key; --i) keys[i] = keys[i - 1];
+    keys[i] = key;
   }
-  result.count = std::min(result.distinct, kMaxCandidates);
-  const auto end = keys.begin() + static_cast<ptrdiff_t>(result.distinct);
-  const auto middle = keys.begin() + static_cast<ptrdiff_t>(result.count);
-  if (middle != end) std::nth_element(keys.begin(), middle, end, std::greater<>());
-  std::sort(keys.begin(), middle, std::greater<>());
   for (size_t i = 0; i < result.count; ++i) result.values[i] = static_cast<uint16_t>(kMaxFolded - (keys[i] & 0xFFFF));
   return result;
 }
