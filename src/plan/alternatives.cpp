@@ -132,9 +132,9 @@ class Alternatives {
     const auto blocks = choose_blocks(starts_.stripes, context, threads_);
     if (!blocks) return;
     const auto copies = blocks_for_copies(*blocks, context, threads_);
-    const bool can_win =
-        cycles_of_kernels(*blocks, context_, context_.target, copies) <= kNominalLoss * least_nominal_ &&
-        kWorthwhile * cycles_of_kernels(*blocks, context_, slow, copies) <= slow_cycles;
+    const double kernels = cycles_of_kernels(*blocks, context_, context_.target, copies);
+    const bool can_win = kernels <= kNominalLoss * least_nominal_ && kernels <= most_in_kernels() &&
+                         kWorthwhile * cycles_of_kernels(*blocks, context_, slow, copies) <= slow_cycles;
     if (can_win || is_search()) consider(starts_.stripes, variant);
   }
 
@@ -151,6 +151,14 @@ class Alternatives {
     if (!is_better_under_assumptions(cycles, cycles_, least_nominal_)) return;
     best_ = *std::move(plan);
     cycles_ = std::move(cycles);
+  }
+
+  // The most cycles that the kernels of an alternative may take. Where the baseline hardly waits, an alternative waits
+  // about as long, so its kernels are compared with those of the baseline. Elsewhere it may wait less.
+  [[nodiscard]] double most_in_kernels() const {
+    constexpr double kHardlyWaits = 1.1;
+    const double kernels = cycles_of_kernels(baseline_, context_, context_.target);
+    return least_nominal_ <= kHardlyWaits * kernels ? kNominalLoss * kernels : std::numeric_limits<double>::infinity();
   }
 
   // Whether plans of the baseline's slices can be clearly faster: not if the second memory hands out its weights all

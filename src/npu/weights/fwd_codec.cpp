@@ -67,11 +67,42 @@ std::vector<std::byte> encode_table(std::span<const int16_t> weights, std::span<
   return out;
 }
 
+// Loops over lanes, so that compilers can vectorize them.
+constexpr size_t kLanes = 16;
+
+struct Range {
+  int16_t min = 0;
+  int16_t max = 0;
+};
+
+Range range_of(std::span<const int16_t> weights) {
+  std::array<int16_t, kLanes> min, max;
+  min.fill(weights.front());
+  max.fill(weights.front());
+  const size_t whole = weights.size() - weights.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      min[lane] = std::min(min[lane], weights[i + lane]);
+      max[lane] = std::max(max[lane], weights[i + lane]);
+    }
+  }
+  Range range{.min = std::ranges::min(min), .max = std::ranges::max(max)};
+  for (const int16_t weight : weights.subspan(whole))
+    range = {.min = std::min(range.min, weight), .max = std::max(range.max, weight)};
+  return range;
+}
+
 std::vector<std::byte> encode_raw(std::span<const int16_t> weights, int zero_adjust) {
   std::vector<std::byte> out(round_up(kHeaderBytes + weights.size(), kFwdAlignmentBytes));
   set_bit(out, kRawBit);
   out[kZeroAdjustByte] = static_cast<std::byte>(zero_adjust);
-  for (size_t i = 0; i < weights.size(); ++i) out[kHeaderBytes + i] = static_cast<std::byte>(weights[i] + zero_adjust);
+  const auto coded = [zero_adjust](int16_t weight) { return static_cast<std::byte>(weight + zero_adjust); };
+  std::byte* const data = out.data() + kHeaderBytes;
+  const size_t whole = weights.size() - weights.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) data[i + lane] = coded(weights[i + lane]);
+  }
+  for (size_t i = whole; i < weights.size(); ++i) data[i] = coded(weights[i]);
   return out;
 }
 
@@ -82,7 +113,7 @@ std::vector<std::byte> encode_fwd(std::span<const int16_t> weights, FwdPacking p
     if (const auto table = small_table(weights)) return encode_table(weights, *table);
   }
   if (weights.empty()) return encode_raw(weights, 0);
-  const auto [min, max] = std::ranges::minmax(weights);
+  const auto [min, max] = range_of(weights);
   const int zero_adjust = max > INT8_MAX ? INT8_MAX - max : min < INT8_MIN ? INT8_MIN - min : 0;
   if (min + zero_adjust < INT8_MIN || max + zero_adjust > INT8_MAX) return {};
   return encode_raw(weights, zero_adjust);

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <bit>
-#include <functional>
+#include <bitset>
 
 #include "npu/weights/swd_plan_internal.h"
 
@@ -42,54 +42,77 @@ Folded all_of(const Statistics& statistics, std::span<const uint16_t> frequent, 
   return folded;
 }
 
-// Makes a palette of the `size` most frequent folded weights. The other weights are coded with an offset: the length of
-// the run of small values that the palette covers.
-Palette make_palette(const Folded& folded, size_t size) {
-  Palette palette;
-  size = std::min(size, folded.distinct);
-  if (size == 1) size = 0;
-  palette.size = static_cast<int>(size);
-  std::array<bool, kFoldedValues + 1> covered{};
-  int largest = 0;
-  for (size_t i = 0; i < size; ++i) {
-    palette.entries[i] = folded.frequent[i];
-    covered[folded.frequent[i]] = true;
-    largest = std::max<int>(largest, folded.frequent[i]);
-  }
-  const auto unused = [&](int f) { return (f == 0 && folded.zero_runs == ZeroRuns::kYes) || folded.times(f) == 0; };
-  while (palette.direct_offset < kMaxDirectOffset &&
-         (covered[static_cast<size_t>(palette.direct_offset)] || unused(palette.direct_offset))) {
-    ++palette.direct_offset;
-  }
-  // The width of an entry, or that of an uncompressed value if there is no palette.
-  if (size == 0) largest = folded.distinct == 0 ? 0 : folded.max - palette.direct_offset;
-  palette.bits = std::max<int>(std::bit_width(static_cast<unsigned>(largest)), kPaletteBitsBias);
-  return palette;
-}
-
 uint64_t palette_bits(const Palette& palette) {
   return kPaletteHeaderBits + static_cast<uint64_t>(palette.size * palette.bits);
 }
 
+// A palette of the most frequent folded weights. The other weights are coded with an offset: the length of the run of
+// small values that the palette covers. Palettes are tried from the smallest to the largest, and each continues from
+// the one before it.
+class GrowingPalette {
+ public:
+  explicit GrowingPalette(const Folded& folded) : folded_(folded) {
+    for (size_t f = 0; f <= kMaxDirectOffset; ++f)
+      skipped_[f] = (f == 0 && folded.zero_runs == ZeroRuns::kYes) || folded.times(static_cast<int>(f)) == 0;
+    finish();
+  }
+  void grow(size_t size) {
+    for (auto i = static_cast<size_t>(palette_.size); i < size; ++i) {
+      const uint16_t f = folded_.frequent[i];
+      palette_.entries[i] = f;
+      covered_.set(f);
+      if (f <= kMaxDirectOffset) skipped_.set(f);
+      largest_ = std::max<int>(largest_, f);
+      covered_weights_ += folded_.times(f);
+      moved_back_ += int64_t{folded_.times(f)} * (static_cast<int64_t>(i) - f);
+    }
+    palette_.size = static_cast<int>(size);
+    finish();
+  }
+  [[nodiscard]] const Palette& palette() const { return palette_; }
+  // The constant that is added to a weight that is no entry.
+  [[nodiscard]] int moved() const { return palette_.size - palette_.direct_offset; }
+  // The sum of all coded values.
+  [[nodiscard]] uint64_t sum() const {
+    const auto others = static_cast<int64_t>(folded_.values()) - covered_weights_;
+    return static_cast<uint64_t>(static_cast<int64_t>(folded_.sum) + moved() * others + moved_back_);
+  }
+  // The largest coded value.
+  [[nodiscard]] int max() {
+    while (rest_ > 0 && (covered_[static_cast<size_t>(rest_)] || folded_.times(rest_) == 0)) --rest_;
+    const bool has_rest = static_cast<size_t>(palette_.size) < folded_.distinct;
+    return std::max({has_rest ? rest_ + moved() : 0, palette_.size - 1, 0});
+  }
+
+ private:
+  void finish() {
+    const auto skipped = static_cast<uint32_t>(skipped_.to_ulong());
+    palette_.direct_offset = std::min(std::countr_one(skipped), kMaxDirectOffset);
+    // The width of an entry, or that of an uncompressed value if there is no palette.
+    const int none = folded_.distinct == 0 ? 0 : folded_.max - palette_.direct_offset;
+    const int largest = palette_.size == 0 ? none : largest_;
+    palette_.bits = std::max<int>(std::bit_width(static_cast<unsigned>(largest)), kPaletteBitsBias);
+  }
+
+  const Folded& folded_;
+  Palette palette_;
+  std::bitset<kFoldedValues> covered_;
+  std::bitset<kMaxDirectOffset + 1> skipped_;  // small values that are entries, or do not occur
+  int largest_ = 0;                            // entry
+  int64_t covered_weights_ = 0;                // the number of weights that are entries
+  int64_t moved_back_ = 0;                     // the sum of their coded values less the weights
+  int rest_ = folded_.max;                     // the largest weight that is no entry
+};
+
 // The coded values of folded weights with a palette: an entry's index, or the weight plus a constant if it is no entry.
 class Values {
  public:
-  Values(const Folded& folded, const Palette& palette)
-      : folded_(folded), palette_(palette), moved_(palette.size - palette.direct_offset) {
-    auto sum = static_cast<int64_t>(folded.sum) + moved_ * static_cast<int64_t>(folded.values());
-    std::array<bool, kFoldedValues> covered{};
-    for (int i = 0; i < palette.size; ++i) {
-      const int f = entry(i);
-      covered[static_cast<size_t>(f)] = true;
-      sum += int64_t{folded.times(f)} * (i - f - moved_);
-    }
-    sum_ = static_cast<uint64_t>(sum);
-    int rest = folded.max;
-    while (rest > 0 && (covered[static_cast<size_t>(rest)] || folded.times(rest) == 0)) --rest;
-    const bool has_rest = static_cast<size_t>(palette.size) < folded.distinct;
-    max_ = std::max(has_rest ? rest + moved_ : 0, palette.size - 1);
-    max_ = std::max(max_, 0);
-  }
+  Values(const Folded& folded, GrowingPalette& growing)
+      : folded_(folded),
+        palette_(growing.palette()),
+        moved_(growing.moved()),
+        sum_(growing.sum()),
+        max_(growing.max()) {}
 
   // The size in bits of the cheapest code if it is below `limit`. Otherwise any number that is at least `limit`.
   [[nodiscard]] uint64_t min_bits(uint64_t limit) const {
@@ -137,21 +160,23 @@ class Values {
   const Folded& folded_;
   const Palette& palette_;
   int moved_;
-  uint64_t sum_ = 0;
-  int max_ = 0;
+  uint64_t sum_;
+  int max_;
 };
 
 void consider(const Statistics& statistics, const Folded& folded, Choice& best) {
   constexpr std::array<size_t, 12> kSizes{0, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32};
   const uint64_t run_bits = folded.zero_runs == ZeroRuns::kYes ? *std::ranges::min_element(statistics.run_bits) : 0;
   if (run_bits >= best.bits) return;
+  GrowingPalette growing(folded);
   for (const size_t size : kSizes) {
     if (size > folded.distinct && size != 0 && size / 2 >= folded.distinct) break;
-    const Palette palette = make_palette(folded, size);
-    const uint64_t other_bits = run_bits + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
+    const size_t entries = std::min(size, folded.distinct);
+    if (entries > 1) growing.grow(entries);
+    const uint64_t other_bits = run_bits + palette_bits(growing.palette()) + kSliceHeaderBits + kSliceTailBits;
     if (other_bits >= best.bits) continue;
-    const uint64_t bits = Values(folded, palette).min_bits(best.bits - other_bits) + other_bits;
-    if (bits < best.bits) best = {.bits = bits, .zero_runs = folded.zero_runs, .palette = palette};
+    const uint64_t bits = Values(folded, growing).min_bits(best.bits - other_bits) + other_bits;
+    if (bits < best.bits) best = {.bits = bits, .zero_runs = folded.zero_runs, .palette = growing.palette()};
   }
 }
 
@@ -169,19 +194,20 @@ struct Frequent {
   size_t distinct = 0;  // number of values that occur
 };
 
-// The most frequent folded weights, sorted by frequency, then by value.
+// The most frequent folded weights, sorted by frequency, then by value. Small weights are mostly the most frequent, so
+// each value is inserted close to the end of the list, or not at all.
 Frequent most_frequent_values(const Statistics& statistics) {
-  std::array<uint64_t, kFoldedValues> keys;
+  std::array<uint64_t, kMaxCandidates> keys;
   Frequent result;
   for (size_t f = 0; f < statistics.end; ++f) {
-    keys[result.distinct] = uint64_t{statistics.count[f]} << 16 | (kMaxFolded - f);
-    result.distinct += statistics.count[f] != 0 ? 1 : 0;
+    if (statistics.count[f] == 0) continue;
+    ++result.distinct;
+    const uint64_t key = uint64_t{statistics.count[f]} << 16 | (kMaxFolded - f);
+    if (result.count == kMaxCandidates && key < keys.back()) continue;
+    size_t i = result.count < kMaxCandidates ? result.count++ : kMaxCandidates - 1;
+    for (; i > 0 && keys[i - 1] < key; --i) keys[i] = keys[i - 1];
+    keys[i] = key;
   }
-  result.count = std::min(result.distinct, kMaxCandidates);
-  const auto end = keys.begin() + static_cast<ptrdiff_t>(result.distinct);
-  const auto middle = keys.begin() + static_cast<ptrdiff_t>(result.count);
-  if (middle != end) std::nth_element(keys.begin(), middle, end, std::greater<>());
-  std::sort(keys.begin(), middle, std::greater<>());
   for (size_t i = 0; i < result.count; ++i) result.values[i] = static_cast<uint16_t>(kMaxFolded - (keys[i] & 0xFFFF));
   return result;
 }

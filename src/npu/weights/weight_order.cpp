@@ -362,14 +362,13 @@ std::vector<int16_t> interleave_for_fast_decoder(const WeightTraversal& t,
     total += sequence.size();
     longest = std::max(longest, sequence.size());
   }
-  std::vector<int16_t> out;
-  out.reserve(total);
+  std::vector<int16_t> out(total);
+  auto next = out.begin();
   for (size_t at = 0; at < longest; at += turn) {
     for (const auto& sequence : sequences) {
       const size_t first = std::min(at, sequence.size());
-      const size_t last = std::min(at + turn, sequence.size());
-      out.insert(out.end(), sequence.begin() + static_cast<ptrdiff_t>(first),
-                 sequence.begin() + static_cast<ptrdiff_t>(last));
+      next =
+          std::copy_n(sequence.begin() + static_cast<ptrdiff_t>(first), std::min(turn, sequence.size() - first), next);
     }
   }
   return out;

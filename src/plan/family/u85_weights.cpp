@@ -1,3 +1,4 @@
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -37,10 +38,13 @@ std::vector<std::byte> scale_table(const npu::WeightTraversal& traversal, const 
 
 npu::ValueCounts counts_of(std::span<const int16_t> sequence) {
   npu::ValueCounts counts{.values = sequence.size()};
+  // Flags of a byte do not wait for each other, as bits of one word would.
+  std::array<bool, npu::kMaxWeight - npu::kMinWeight + 1> present{};
   for (const int16_t value : sequence) {
     counts.zeros += value == 0 ? 1 : 0;
-    counts.present.set(static_cast<size_t>(value - npu::kMinWeight));
+    present[static_cast<size_t>(value - npu::kMinWeight)] = true;
   }
+  for (size_t i = 0; i < present.size(); ++i) counts.present[i] = present[i];
   return counts;
 }
 

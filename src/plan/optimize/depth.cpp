@@ -265,10 +265,16 @@ struct Expected {
   PrefetchPlan plan;
   bool is_tight = false;  // a kernel runs without memory for its weights and those of the next one
 };
+
+// At -O2, divisions are compared with plans of copies that are searched for this part of the time. The plan of the
+// division that is taken is searched again for all of it.
+constexpr size_t kShorter = 4;
+
 Expected expected_plan(const Alternatives& both, const Context& context, int64_t budget_bytes) {
   Schedule schedule = both.schedule;
   expect_slices(schedule, context, both.for_copies);
-  const PrefetchProblem problem = stageable(schedule, context, budget_bytes, both.for_copies).problem;
+  PrefetchProblem problem = stageable(schedule, context, budget_bytes, both.for_copies).problem;
+  if (context.options.optimize == Optimize::kSpeed) problem.max_work /= kShorter;
   const auto weights = [&](const PrefetchKernel& kernel) {
     int64_t bytes = 0;
     for (size_t r = 0; r < kernel.reads; ++r) bytes += problem.objects[kernel.objects[r]].bytes;

@@ -62,7 +62,6 @@ class Fitter {
   }
 
   std::optional<StagedSchedule> run() {
-    constexpr double kFarOff = 1.04;
     constexpr int kLastPercent = 60, kManyRounds = 32;
     search(patient_ ? kPatientRounds : 1);
     // A plan for all free memory is a lower bound: it assumes no gaps.
@@ -97,29 +96,62 @@ class Fitter {
     std::vector<CopyOfKernel> not_fitting = {};
   };
 
+  enum class Fit : uint8_t { kFits, kDoesNot, kHopeless };
+
   // `rounds`: the number of times that copies are removed. A search with more rounds than the one before it fits at
   // most `kStepsBack` percentages earlier.
   void search(int rounds) {
     // Assumes less and less of the free memory, because gaps between storages take some of it.
-    constexpr std::array kPercents{100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60};
     constexpr size_t kStepsBack = 3;
     // Tries plans with and without the search for reads in place, because the plan does not model how transfers queue.
     // The second search of -O2 does so only if nothing has fitted.
     const bool is_second = !patient_ && rounds > 1;
     for (work_ = 0; work_ < kWorks; ++work_) {
-      if (nothing_to_copy_ || (is_second && best_ && work_ > 0)) break;
-      const size_t first = fitted_at_[work_] - std::min(fitted_at_[work_], kStepsBack);
-      fitted_at_[work_] = 0;
-      for (size_t i = first; i < kPercents.size(); ++i) {
-        if (!fits(kPercents[i], rounds) || (!nothing_to_copy_ && patient_)) continue;
-        fitted_at_[work_] = i;
-        break;
+      if (nothing_to_copy_ || (is_second && best_ && work_ > 0) || is_as_planned()) break;
+      const size_t fitted = std::exchange(fitted_at_[work_], 0);
+      const size_t first = fitted - std::min(fitted, kStepsBack);
+      if (patient_) {
+        search_all(first, rounds);
+      } else {
+        search_largest(first, fitted == 0 ? kPercents.size() : fitted + 1, rounds);
+      }
+    }
+  }
+  // Tries every percentage from index `first` on.
+  void search_all(size_t first, int rounds) {
+    for (size_t i = first; i < kPercents.size() && !nothing_to_copy_; ++i) fits(kPercents[i], rounds);
+  }
+  // Finds the largest percentage that fits, of the indices from `first` to before `end`, by bisection, because a plan
+  // that fits a part of the memory mostly fits a smaller part, too. Most networks lose some 15 % to gaps, and a plan
+  // that does not fit costs the whole search for addresses. Trying one percentage after the other takes eight such
+  // searches, bisection four.
+  void search_largest(size_t first, size_t end, int rounds) {
+    const Fit with_most = fits(kPercents[first], rounds);
+    if (with_most == Fit::kFits) fitted_at_[work_] = first;
+    if (with_most != Fit::kDoesNot) return;
+    size_t begin = first + 1;
+    while (begin < end) {
+      const size_t middle = (begin + end) / 2;
+      const Fit fit = fits(kPercents[middle], rounds);
+      if (fit == Fit::kFits && !nothing_to_copy_) fitted_at_[work_] = middle;
+      if (fit == Fit::kDoesNot) {
+        begin = middle + 1;
+      } else {
+        end = middle;  // less memory is not faster
       }
     }
   }
 
+  // Whether the timeline of the best staging is close to the cycles of its plan, and to those of the plan for all free
+  // memory. The plan without the search is then never clearly better, so -O2 does not try it.
+  [[nodiscard]] bool is_as_planned() const {
+    constexpr double kQueued = 1.01;
+    return !patient_ && work_ > 0 && best_ && best_->cycles <= kFarOff * planned_cycles_ &&
+           best_->cycles <= kQueued * best_->plan.cycles;
+  }
+
   // Whether a plan fits this percentage of the free memory, or there is nothing to copy.
-  bool fits(int percent, int rounds) {
+  Fit fits(int percent, int rounds) {
     PrefetchProblem problem = network_.problem;
     problem.max_work = work_ == 0 ? problem.max_work : 0;
     for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
@@ -128,11 +160,12 @@ class Fitter {
       const auto known = round == 0 ? first_rounds_.find({work_, percent}) : first_rounds_.end();
       const Attempt attempt = known != first_rounds_.end() ? known->second : attempted(problem);
       if (round == 0) first_rounds_.insert({{work_, percent}, attempt});
-      if (attempt.not_fitting.empty()) return attempt.fits;
-      if (is_hopeless(attempt.planned_cycles)) return false;
+      if (attempt.fits) return Fit::kFits;
+      if (is_hopeless(attempt.planned_cycles)) return Fit::kHopeless;
+      if (attempt.not_fitting.empty()) return Fit::kDoesNot;
       take_back(problem, network_, attempt.not_fitting);
     }
-    return false;
+    return Fit::kDoesNot;
   }
 
   // The time line is close to the plan, so further search gains nothing.
@@ -208,6 +241,8 @@ class Fitter {
   }
 
   static constexpr int kPatientRounds = 4;
+  static constexpr std::array kPercents{100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60};
+  static constexpr double kFarOff = 1.04;
   static constexpr size_t kWorks = 2;
 
   const Schedule& schedule_;
