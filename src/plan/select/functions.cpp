@@ -69,12 +69,19 @@ class Evaluator {
     Values out = operand(node, 0);
     const Values b = element_operands(node.op.tosa()) > 1 ? operand(node, 1) : Values();
     if (!apply(node, out, b)) return false;
+    for (int64_t& x : out) x = wrapped(x, s_.value(node.outputs[0]).dtype);
     results_[node.outputs[0].index()] = std::move(out);
     return true;
   }
   [[nodiscard]] const Values& of(ir::ValueId id) const { return results_[id.index()]; }
 
  private:
+  // The low bits of an integer.
+  static int64_t wrapped(int64_t x, DType dtype) {
+    if (dtype == DType::kInt8) return static_cast<int8_t>(x);
+    return dtype == DType::kInt16 ? static_cast<int16_t>(x) : static_cast<int32_t>(x);
+  }
+
   [[nodiscard]] Values operand(const ir::Node& node, size_t i) const {
     const ir::ValueId id = node.inputs[i];
     if (!s_.value(id).constant) return results_[id.index()];
@@ -108,18 +115,17 @@ class Evaluator {
     if (node.op.tosa() == TosaOp::ABS) return std::abs(x);
     if (node.op.tosa() == TosaOp::CLAMP)
       return std::clamp(x, node.attributes.integer("min_val"), node.attributes.integer("max_val"));
-    return x;  // a CAST to a wider type
+    return x;  // a CAST
   }
 
   static int64_t binary(TosaOp op, int64_t a, int64_t b, int64_t shift, bool rounds) {
-    const auto wrapped = [](int64_t x) { return int64_t{static_cast<int32_t>(x)}; };
     switch (op) {
       case TosaOp::ADD:
-        return wrapped(a + b);
+        return a + b;
       case TosaOp::SUB:
-        return wrapped(a - b);
+        return a - b;
       case TosaOp::MUL:
-        return wrapped(shift == 0 ? a * b : (a * b + (int64_t{1} << (shift - 1))) >> shift);
+        return shift == 0 ? a * b : (a * b + (int64_t{1} << (shift - 1))) >> shift;
       case TosaOp::MAXIMUM:
         return std::max(a, b);
       case TosaOp::MINIMUM:
@@ -127,7 +133,7 @@ class Evaluator {
       case TosaOp::ARITHMETIC_RIGHT_SHIFT:
         return (a >> (b & 31)) + (rounds && b > 0 ? a >> ((b - 1) & 31) & 1 : 0);
       case TosaOp::LOGICAL_LEFT_SHIFT:
-        return wrapped(static_cast<int64_t>(static_cast<uint64_t>(a) << (b & 31)));
+        return static_cast<int64_t>(static_cast<uint64_t>(a) << (b & 31));
       default:
         CARINA_UNREACHABLE("op", op);
     }
@@ -363,6 +369,7 @@ void Selection::find_functions() {
   for (ElementFunction& function : Search(*this).functions()) {
     for (const size_t n : function.nodes) is_inside[n] = true;
     function_values_.push_back(function.value);
+    is_function_operand_[function.of.index()] = true;
     functions_[function.value.index()] = std::move(function);
   }
   if (function_values_.empty()) return;

@@ -77,7 +77,8 @@ Selection::Selection(const ir::Graph& graph, std::span<const Rule> rules, const 
       is_output_(ir::is_output(graph)),
       output_tensor_(graph.values.size()),
       absorbed_(graph.nodes.size(), false),
-      functions_(graph.values.size()) {
+      functions_(graph.values.size()),
+      is_function_operand_(graph.values.size(), false) {
   network_.material.done_by.resize(graph.nodes.size());
 }
 
@@ -245,7 +246,8 @@ std::unexpected<Diagnostics> Selection::reject(std::string what, std::string exp
 
 ir::NodeId Selection::sole_user(ir::ValueId id) const {
   const auto& readers = users(id);
-  return readers.size() == 1 && !is_output(id) ? readers.front() : ir::NodeId();
+  const bool is_sole = readers.size() == 1 && !is_output(id) && !is_function_operand_[id.index()];
+  return is_sole ? readers.front() : ir::NodeId();
 }
 
 // ---- constants ----

@@ -113,7 +113,8 @@ class Selection {
   [[nodiscard]] const Shape& shape(ir::ValueId id) const { return graph_[id].shape; }
   [[nodiscard]] ir::ValueId input(size_t i) const { return node().inputs[i]; }
   [[nodiscard]] ir::ValueId output() const { return node().outputs[0]; }
-  // The only reader of a value that is not a graph output; invalid if there is another reader or an output.
+  // The only reader of a value that is not a graph output; invalid if there is another reader or an output, or a lookup
+  // reads the value instead of nodes.
   [[nodiscard]] ir::NodeId sole_user(ir::ValueId id) const;
   [[nodiscard]] const std::vector<ir::NodeId>& users(ir::ValueId id) const { return users_[id.index()]; }
   [[nodiscard]] bool is_output(ir::ValueId id) const { return is_output_[id.index()]; }
@@ -233,6 +234,7 @@ class Selection {
   std::vector<TensorId> output_tensor_;                    // by value, if it is an output
   std::vector<bool> absorbed_;                             // by node
   std::vector<std::optional<ElementFunction>> functions_;  // by value: how one lookup computes it
+  std::vector<bool> is_function_operand_;                  // by value: whether a lookup of functions_ reads it
   std::vector<ir::ValueId> function_values_;               // the values of functions_, in the order of their nodes
   std::unordered_multimap<uint64_t, TensorId> constants_;  // by content
   std::unordered_map<size_t, bool> sparse_weights_;        // by WeightsId: the results of has_sparse_weights()

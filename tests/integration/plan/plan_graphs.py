@@ -517,6 +517,64 @@ def transposed_results(g):
     return g.finish(y, *outputs)
 
 
+def functions(g):
+    """Chains of operators on one narrow value and constants, which one lookup may compute; parts of them have other readers."""
+    dtype = g.choice([D.INT8, D.INT8, D.INT16])
+    x = g.input(g.image(8, 24), dtype)
+    if g.chance(0.4):
+        x = g.requantized_add(x, g.input(x.shape, dtype), g.choice([OP.ADD, OP.SUB]))
+    narrow_limit = 2**7 if dtype == D.INT8 else 2**15
+    # With bounds of the magnitudes, so that no sum overflows.
+    values = [(g.unit(x, g.int(-128, 127) if dtype == D.INT8 else 0), 2 * narrow_limit)]
+    one = [1] * len(x.shape)
+
+    def step():
+        a, limit = g.choice(values)
+        b, other = g.choice(values)
+        if g.chance(0.5):
+            other = g.choice([1, 5, 100, 2**10])
+            b = g.const(np.full(one, g.int(-other, other)), D.INT32)
+        kind = g.choice(["add", "sub", "mul", "max", "min", "right", "left", "abs", "table", "wrap", "scale"])
+        if kind in ("add", "sub") and limit + other < 2**31:
+            op = OP.ADD if kind == "add" else OP.SUB
+            return g.binary(op, a, b, None, f"{kind.title()}Attribute"), limit + other
+        if kind == "mul":
+            shift = max(0, int(np.ceil(np.log2(limit * other))) - 29)
+            return g.mul(a, b, D.INT32, shift), max(1, limit * other >> shift) + 1
+        if kind in ("max", "min"):
+            op = OP.MAXIMUM if kind == "max" else OP.MINIMUM
+            return g.binary(op, a, b, None, f"{kind.title()}imumAttribute", PROPAGATE), max(limit, other)
+        if kind == "right":
+            by = g.const(np.full(one, g.int(0, 6)), D.INT32)
+            return g.binary(OP.ARITHMETIC_RIGHT_SHIFT, a, by, None, "ArithmeticRightShiftAttribute", True), limit
+        if kind == "left" and limit < 2**26:
+            by = g.int(0, 4)
+            amount = g.const(np.full(one, by), D.INT32)
+            return g.binary(OP.LOGICAL_LEFT_SHIFT, a, amount, None, "LogicalLeftShiftAttribute"), limit << by
+        if kind == "abs":
+            return g.op(OP.ABS, [a], a.shape, D.INT32, "AbsAttribute"), limit
+        if kind == "wrap" and g.u85:  # keeps the low bits
+            small = g.choice([D.INT8, D.INT16])
+            low = g.op(OP.CAST, [a], a.shape, small, "CastAttribute")
+            return g.op(OP.CAST, [low], a.shape, D.INT32, "CastAttribute"), 2**15
+        if kind == "table":
+            small = g.choice([D.INT8, D.INT16])
+            gain = min(1.0, (127 if small == D.INT8 else 32767) / limit)
+            y = g.table(g.rescale(a, small, gain, False, input_zp=0))
+            return (g.unit(y), 2**8) if small == D.INT8 else (y, 2**23)
+        if kind == "scale":
+            return g.rescale(a, D.INT32, 2.0 ** -g.int(1, 8), False), limit
+        raise Impossible
+
+    for _ in range(g.int(4, 16)):
+        values.append(step())
+    y, limit = values[-1]
+    if g.chance(0.3):
+        return g.finish(y, g.choice(values)[0])
+    small = g.choice([D.INT8, D.INT16])
+    return g.finish(g.rescale(y, small, min(1.0, (100 if small == D.INT8 else 30000) / limit), False, input_zp=0))
+
+
 KINDS = [
     (branches, 9),
     (classifier, 4),
@@ -530,6 +588,7 @@ KINDS = [
     (shared, 3),
     (sixteen, 3),
     (gates, 3),
+    (functions, 4),
     (attention, 2),
     (transposed_parts, 2),
     (transposed_results, 4),
