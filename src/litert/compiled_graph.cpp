@@ -31,7 +31,7 @@ Result<std::vector<int64_t>> read_addresses(const tflite::Model& model, const st
   size_t tensors = 0;
   for (const tflite::Subgraph& each : model.subgraphs) tensors += each.tensors.size();
   std::vector<int32_t> words(plan->data.size() / sizeof(int32_t));
-  std::memcpy(words.data(), plan->data.data(), words.size() * sizeof(int32_t));
+  if (!words.empty()) std::memcpy(words.data(), plan->data.data(), words.size() * sizeof(int32_t));
   if (words.size() < kPlanHeaderWords + tensors || words[2] < 0 || static_cast<size_t>(words[2]) != tensors)
     return damaged(where + ": metadata OfflineMemoryAllocation", "not a plan of this file's tensors",
                    fmt::format("{} numbers for {} tensors", kPlanHeaderWords + tensors, tensors),
