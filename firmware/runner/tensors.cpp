@@ -15,8 +15,7 @@ using runtime::Tensor;
 
 constexpr size_t kShownElements = 16;
 
-// The name of a file, "<prefix>-<number>-<number>.bin". One that is too long is truncated, so that there is no such
-// file.
+// The name of a file, "<prefix>-<number>-<number>.bin".
 class FileName {
  public:
   explicit FileName(std::string_view prefix) { text(prefix); }
@@ -29,21 +28,21 @@ class FileName {
     } while (value > 0);
     return text("-").text({digits.data() + first, digits.size() - first});
   }
-  // Ends the name.
+  // Ends the name. Returns "", which names no file, if the name is too long.
   const char* end() {
     text(".bin");
-    return text_.data();
+    return fits_ ? text_.data() : "";
   }
 
  private:
   FileName& text(std::string_view text) {
-    const size_t size = std::min(text.size(), text_.size() - 1 - size_);
-    std::copy_n(text.data(), size, text_.data() + size_);
-    size_ += size;
+    fits_ = fits_ && text.size() < text_.size() - size_;
+    if (fits_) size_ += text.copy(text_.data() + size_, text.size());
     return *this;
   }
   std::array<char, 128> text_{};
   size_t size_ = 0;
+  bool fits_ = true;
 };
 
 template <typename T>
