@@ -18,28 +18,6 @@ constexpr std::array kCastable{DType::kInt8,  DType::kUInt8, DType::kInt16, DTyp
 constexpr std::array kFloats{DType::kFp32};
 constexpr std::array kInt32s{DType::kInt32};
 
-// Calls visit with a value of the type's C++ type.
-template <typename Visit>
-void with_type(DType dtype, const Visit& visit) {
-  switch (dtype) {
-    case DType::kInt8:
-      return visit(int8_t{});
-    case DType::kUInt8:
-    case DType::kBool:  // a byte of 0 or 1
-      return visit(uint8_t{});
-    case DType::kInt16:
-      return visit(int16_t{});
-    case DType::kInt32:
-      return visit(int32_t{});
-    case DType::kInt64:
-      return visit(int64_t{});
-    case DType::kFp32:
-      return visit(float{});
-    default:
-      CARINA_UNREACHABLE("type", dtype);
-  }
-}
-
 Result<void> check_unary_kernel(const KernelCall& call, const std::string& where, std::span<const DType> in,
                                 std::span<const DType> out) {
   CARINA_CHECKED(call.need_type(where, 0, in));

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "frontend/tflite/kernels/kernel_call_internal.h"
 
@@ -79,30 +80,17 @@ Result<void> check_scatter_nd(const KernelCall& call, const std::string& where) 
 
 namespace {
 
-// Updates of one place are added, in the type's own arithmetic.
+// Updates of one place are added, in the type's own arithmetic: integers wrap.
 template <typename T>
 void add_slice(std::span<std::byte> to, std::span<const std::byte> from) {
   const std::span<T> sums = values_of<T>(to);
   const std::span<const T> updates = values_of<T>(from);
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<T>(sums[i] + updates[i]);
-}
-
-void add_slice(DType dtype, std::span<std::byte> to, std::span<const std::byte> from) {
-  switch (dtype) {
-    case DType::kInt8:
-      return add_slice<int8_t>(to, from);
-    case DType::kUInt8:
-      return add_slice<uint8_t>(to, from);
-    case DType::kInt16:
-      return add_slice<int16_t>(to, from);
-    case DType::kInt32:
-      return add_slice<uint32_t>(to, from);
-    case DType::kInt64:
-      return add_slice<uint64_t>(to, from);
-    case DType::kFp32:
-      return add_slice<float>(to, from);
-    default:
-      CARINA_UNREACHABLE("type", dtype);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if constexpr (std::is_integral_v<T>) {
+      sums[i] = static_cast<T>(static_cast<uint64_t>(sums[i]) + static_cast<uint64_t>(updates[i]));
+    } else {
+      sums[i] += updates[i];
+    }
   }
 }
 
@@ -118,7 +106,8 @@ Result<void> run_scatter_nd(const KernelCall& call, const TensorBytes& bytes, co
   const auto indexed = static_cast<size_t>(slices.indexed);
   for (size_t i = 0; i < static_cast<size_t>(slices.count); ++i) {
     CARINA_TRY(const size_t at, slice_at(call, where, indices.subspan(i * indexed, indexed), call.out().shape));
-    add_slice(call.out().dtype, to.subspan(at * size, size), from.subspan(i * size, size));
+    with_type(call.out().dtype,
+              [&]<typename T>(T /*type*/) { add_slice<T>(to.subspan(at * size, size), from.subspan(i * size, size)); });
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "carina/check.h"
 #include "frontend/tflite/kernels/kernels.h"
 #include "frontend/tflite/model.h"
 
@@ -42,8 +43,7 @@ class KernelCall {
     const bool is_quantized =
         tensor.quantization.scales.size() == 1 && scale(tensor) > 0 &&
         (dtype == DType::kInt8 ? zero_point(tensor) >= -128 && zero_point(tensor) <= 127 : zero_point(tensor) == 0);
-    const bool has_data = !tensor.is_sparse && (!tensor.is_constant || tensor.data.size() != 0);
-    if (tensor.dtype == dtype && tensor.shape == shape && has_data && (dtype == DType::kInt32 || is_quantized))
+    if (tensor.dtype == dtype && tensor.shape == shape && has_data(tensor) && (dtype == DType::kInt32 || is_quantized))
       return {};
     return reject(where, "a tensor of this type or shape, or without one scale, is not supported",
                   fmt::format("{} {}", name_of(dtype), to_string(shape)),
@@ -54,8 +54,7 @@ class KernelCall {
   [[nodiscard]] Result<void> need_type(const std::string& where, size_t i, std::span<const DType> types) const {
     if (!has(i)) return reject(where, fmt::format("operand {} is missing", i));
     const Tensor& tensor = in(i);
-    const bool has_data = !tensor.is_sparse && (!tensor.is_constant || tensor.data.size() != 0);
-    if (has_data && std::ranges::find(types, tensor.dtype) != types.end()) return {};
+    if (has_data(tensor) && std::ranges::find(types, tensor.dtype) != types.end()) return {};
     return reject(where, "the type of an operand is not supported", {},
                   fmt::format("{}: {}", tensor.name, tensor.type_name));
   }
@@ -75,6 +74,10 @@ class KernelCall {
   }
 
  private:
+  static bool has_data(const Tensor& tensor) {
+    return !tensor.is_sparse && (!tensor.is_constant || tensor.data.size() != 0);
+  }
+
   const Subgraph& graph_;
   const Operator& op_;
 };
@@ -87,6 +90,28 @@ std::span<const T> values_of(std::span<const std::byte> bytes) {
 template <typename T>
 std::span<T> values_of(std::span<std::byte> bytes) {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+// Calls visit with a value of the type's C++ type.
+template <typename Visit>
+void with_type(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::kInt8:
+      return visit(int8_t{});
+    case DType::kUInt8:
+    case DType::kBool:  // a byte of 0 or 1
+      return visit(uint8_t{});
+    case DType::kInt16:
+      return visit(int16_t{});
+    case DType::kInt32:
+      return visit(int32_t{});
+    case DType::kInt64:
+      return visit(int64_t{});
+    case DType::kFp32:
+      return visit(float{});
+    default:
+      CARINA_UNREACHABLE("type", dtype);
+  }
 }
 
 // The kernels (kernels.cpp has the table). check_*() accepts what run_*() can compute.
