@@ -271,6 +271,7 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   const ScopedThreadPool pool(given.threads);
   CARINA_TRY(CompileRequest request, with_flags(given, log));
   request.check = options::Check::kOff;  // no program is written
+  request.layers = request.layers || request.compression;
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   request.estimates = !backend.lowering.takes_floats;
   if (has_methods(request)) return explain_methods(request, backend, log);
@@ -286,7 +287,7 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   add_remedies(report, compilation, request, log);
   add_alternatives(report, compilation, request, log);
   if (request.compression) {
-    CARINA_TRY(report.compression, request.compression(request, prepared_of(compilation, request), log));
+    CARINA_TRY(report.compression, request.compression(request, prepared_of(compilation, request), report, log));
   }
   return report;
 }

@@ -37,9 +37,9 @@ struct PreparedModel;
 using FindAlternatives = std::function<Result<std::vector<results::Alternative>>(
     const CompileRequest& request, const PreparedModel& model, const results::CompileReport& now, const Log& log)>;
 
-// Compiles the request's model, quantized, with compressed weights.
-using FindCompression = std::function<Result<results::Compression>(const CompileRequest& request,
-                                                                   const PreparedModel& model, const Log& log)>;
+// Compiles the request with compressed weights. `model` and `now` are as above; `now` has layers.
+using FindCompression = std::function<Result<results::Compression>(
+    const CompileRequest& request, const PreparedModel& model, const results::CompileReport& now, const Log& log)>;
 
 // A further method of a program, whose model may be in memory.
 struct FurtherMethod {

@@ -56,7 +56,7 @@ LayerCost cost_of(const std::vector<std::pair<std::string, LayerCost>>& layers, 
 }  // namespace
 
 Result<results::Compression> find_compression(const driver::CompileRequest& given, const driver::PreparedModel& model,
-                                              const Log& log) {
+                                              const results::CompileReport& now, const Log& log) {
   if (!model.calibrated || model.model.quantization.starts_with("auto"))
     return fail({.where = "--compression",
                  .what = "weights are compressed when a float model is quantized with one scheme",
@@ -66,7 +66,7 @@ Result<results::Compression> find_compression(const driver::CompileRequest& give
   CARINA_TRY(driver::CompileRequest request, plain_request(given));
   CARINA_TRY(const plan::Target target, targets::find_target(request.target));
   request.layers = true;
-  std::vector<Choice> choices{{.what = "as it is", .options = "", .request = request}};
+  std::vector<Choice> choices;
   results::Compression compression;
   for (const Method& method : kMethods) {
     if (!method.on_all_npus && !npu::limits_of(target.accelerator.product).sparse_weights) continue;
@@ -81,9 +81,9 @@ Result<results::Compression> find_compression(const driver::CompileRequest& give
   for (const auto& report : reports) {
     if (!report) return std::unexpected(report.error());
   }
-  for (auto& [name, cost] : layers_of(*reports.front())) compression.layers.push_back({.name = name, .now = cost});
-  for (size_t i = 1; i < reports.size(); ++i) {
-    const auto layers = layers_of(*reports[i]);
+  for (auto& [name, cost] : layers_of(now)) compression.layers.push_back({.name = name, .now = cost});
+  for (const auto& report : reports) {
+    const auto layers = layers_of(*report);
     for (results::Compression::Layer& layer : compression.layers)
       layer.compressed.push_back(cost_of(layers, layer.name));
   }
