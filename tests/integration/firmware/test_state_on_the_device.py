@@ -1,21 +1,10 @@
 """Programs that keep state as firmware of an emulated Cortex-M55: the device boots once and passes the state from sample to sample, as
 the official ExecuTorch runtime and a run on the host do."""
 
-import shutil
-
 import numpy as np
 import pytest
 import torch
 from test_state import FORMS, executorch_program, exported, made, official, sequence
-
-pytestmark = [
-    pytest.mark.skipif(
-        shutil.which("qemu-system-arm") is None, reason="not run: no qemu-system-arm (scripts/setup.sh --full)"
-    ),
-    pytest.mark.skipif(
-        shutil.which("arm-none-eabi-g++") is None, reason="not run: no arm-none-eabi-g++ (scripts/setup.sh --full)"
-    ),
-]
 
 
 @pytest.fixture
