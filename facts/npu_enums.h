@@ -5,7 +5,7 @@
 #include <string_view>
 
 // The NPU products, and the values of packed fields in registers and operations. Names are those of the technical
-// reference manuals. Source: Arm's public core driver, ethosu55/65/85_interface.h.
+// reference manuals. Source: Arm's public core driver, ethosu55_interface.h and its siblings.
 namespace carina::npu {
 
 enum class Product : uint8_t { kU55, kU65, kU85 };

@@ -1,6 +1,6 @@
 // Registers the kernels of ExecuTorch's Cortex-M backend (cortex_m::) in the official runtime on a host, whose package
 // does not have them. Programs with int8 kernels on the CPU can then run there.
-// Interface of the registration: executorch/runtime/kernel/operator_registry.h of the official package.
+// Interface of the registration: operator_registry.h of the official package.
 #include <executorch/runtime/kernel/kernel_runtime_context.h>
 #include <executorch/runtime/kernel/operator_registry.h>
 #include <executorch/runtime/platform/log.h>

@@ -1,5 +1,5 @@
 // The simulator as the delegate "EthosUBackend" of the official ExecuTorch runtime.
-// Interface of a delegate: executorch/runtime/backend/interface.h of the official package.
+// Interface of a delegate: interface.h of the official package.
 #include <executorch/runtime/backend/interface.h>
 
 #include <array>

@@ -18,7 +18,7 @@ from .exported import save_module
 from .spelling import FROM
 
 _LEFT_OUT = ("layout", "device", "pin_memory", "memory_format", "non_blocking")
-# Source: c10/core/ScalarType.h
+# Source: ScalarType.h of c10
 _DTYPES = {
     0: torch.uint8,
     1: torch.int8,

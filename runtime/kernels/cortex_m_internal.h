@@ -9,7 +9,7 @@
 #include "runtime/kernels/window_internal.h"
 
 // Code that the integer kernels of ExecuTorch's Cortex-M backend share. Their values are those of its Python
-// implementations (executorch/backends/cortex_m/ops/operators.py), which follow CMSIS-NN.
+// implementations (module executorch.backends.cortex_m.ops.operators), which follow CMSIS-NN.
 namespace carina::runtime {
 
 // A left shift that wraps around, as int64 does in PyTorch.

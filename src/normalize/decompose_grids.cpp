@@ -15,7 +15,7 @@ using ir::ValueId;
 
 constexpr int64_t kLargestImage = int64_t{1} << 24;  // fp32 represents its coordinates exactly
 
-// The numbers of PyTorch's modes. Source: ATen/native/GridSamplerUtils.h.
+// The numbers of PyTorch's modes. Source: aten/src/ATen/native/GridSamplerUtils.h.
 enum class Interpolation : uint8_t { kBilinear, kNearest, kBicubic };
 enum class PaddingMode : uint8_t { kZeros, kBorder, kReflection };
 

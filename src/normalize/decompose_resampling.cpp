@@ -34,8 +34,8 @@ Resampling axis_of_image(const Rewriter& in, const Node& node, size_t index) {
   return resampling_of(node.attributes, in.shape(node.inputs[0]), in.shape(node.outputs[0]), index);
 }
 
-// PyTorch's nearest neighbor ignores the given factor if the size stays or doubles. Source: ATen/native/UpSample.h,
-// nearest_idx.
+// PyTorch's nearest neighbor ignores the given factor if the size stays or doubles. Source:
+// aten/src/ATen/native/UpSample.h, nearest_idx.
 bool ignores_factor(const Resampling& axis) {
   return axis.out == axis.in || axis.out == 2 * axis.in;
 }
@@ -88,7 +88,7 @@ Tensor interpolation_matrix(const Resampling& axis, Corners corners) {
   return Tensor::of<float>(DType::kFp32, Shape{axis.out, axis.in}, matrix);
 }
 
-// PyTorch's cubic convolution, A = -0.75. Source: ATen/native/UpSample.h.
+// PyTorch's cubic convolution, A = -0.75. Source: aten/src/ATen/native/UpSample.h.
 std::array<float, 4> cubic_weights(float part) {
   constexpr float kA = -0.75F;
   const auto near = [](float x) { return ((kA + 2) * x - (kA + 3)) * x * x + 1; };

@@ -7,7 +7,7 @@
 
 namespace carina::normalize {
 
-// The resampling of one axis, in PyTorch's float32 arithmetic. Source: ATen/native/UpSample.h.
+// The resampling of one axis, in PyTorch's float32 arithmetic. Source: aten/src/ATen/native/UpSample.h.
 struct Resampling {
   int64_t in;
   int64_t out;

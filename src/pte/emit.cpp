@@ -136,7 +136,7 @@ class Emitter {
 
   // Finds the states whose next content may be written to their own memory: a step gives it after the last step that
   // reads the state before, or it is a delegate, which copies its inputs before it runs and its outputs afterwards. The
-  // other states are copied at the end. Source: ExecuTorch 1.5, backends/arm/runtime/EthosUBackend.cpp, execute().
+  // other states are copied at the end. Source: ExecuTorch 1.5, EthosUBackend.cpp, execute().
   //   Example: h_next = add(mul(z, h), n) of a GRU is written to h, since only the product before it reads h
   void find_states_in_place() {
     std::map<ir::ValueId, size_t> last_read, made;

@@ -23,7 +23,7 @@ struct WriteOptions {
 
 // Returns the bytes of a .pte: FlatBuffer "ET12", and if needed extended header and segments. Equal programs give equal
 // bytes. Errors: a program over 2 GiB; inline blobs that do not fit. Source: ExecuTorch 1.5,
-// exir/_serialize/_program.py (layout).
+// module exir._serialize._program (layout).
 Result<std::vector<std::byte>> write_program(const Program& program, const WriteOptions& options);
 
 }  // namespace carina::pte

@@ -20,7 +20,7 @@ bool is_library(std::string_view file) {
 }  // namespace
 
 std::string source_line(std::string_view stack_trace) {
-  // Frames are lines '  File "path/model.py", line 41, in forward'.
+  // Frames are lines '  File "model.py", line 41, in forward'.
   constexpr std::string_view kFile = "File \"";
   constexpr std::string_view kLine = "\", line ";
   for (size_t at = stack_trace.rfind(kFile); at != std::string_view::npos;

@@ -74,7 +74,7 @@ class Reference(NamedTuple):
 class Repository(NamedTuple):
     """What names can refer to."""
 
-    ends: set[str]  # of the paths of all files and folders: "a/b.cpp", "b.cpp"
+    ends: set[str]  # of the paths of all files and folders: "io/file.h", "file.h"
     stems: set[str]  # names of files without extension
     names: set[str]  # in code outside comments
     options: set[str]  # "--timed"

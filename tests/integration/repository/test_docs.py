@@ -282,9 +282,10 @@ def test_a_name_that_leads_nowhere_is_found(span):
 
 
 def test_a_comment_that_names_nothing_is_found():
-    code = "int x;  // see plan/no_such.h and base/io/file.h\n// --unheard-of, no_such_call(), compile()\nno_such_call();\n"
+    missing = "plan/no_such.h"
+    code = f"int x;  // see {missing} and base/io/file.h\n// --unheard-of, no_such_call(), compile()\nno_such_call();\n"
     assert [str(reference) for reference in references.dead_in_code("x.cpp", code)] == [
-        "x.cpp:1: plan/no_such.h",
+        f"x.cpp:1: {missing}",
         "x.cpp:2: --unheard-of",
         "x.cpp:2: no_such_call()",
     ]
