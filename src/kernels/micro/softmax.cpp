@@ -6,7 +6,6 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "kernels/micro/microkernels.h"
@@ -15,7 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace carina::kernels::HWY_NAMESPACE {
 namespace {
 
-// Softmax, sums and clamps of floats: plain loops, which the compiler vectorizes for the target. The library is
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Softmax, sums and clamps of floats. Plain loops are vectorized by the compiler for the target. The library is
 // compiled without fusing products and sums, so the bits do not depend on the target.
 
 void clamp_here(const float* in, float* out, int64_t count, float low, float high) {
@@ -44,29 +45,66 @@ void add_rows_here(const float* HWY_RESTRICT in, int64_t rows, int64_t columns, 
   }
 }
 
-// Inlined, or the loops around it are not vectors.
+// Calls body(d, i) for whole vectors of `count` floats, then for each of the remaining elements with a vector of one
+// lane. The conditions of these loops keep compilers from vectorizing them for targets without masks.
+template <typename Body>
+HWY_INLINE void for_vectors(int64_t count, const Body& body) {
+  const hn::ScalableTag<float> d;
+  const auto wide = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + wide <= count; i += wide) body(d, i);
+  for (; i < count; ++i) body(hn::CappedTag<float, 1>(), i);
+}
+
 // e^x for x <= 0, as 2^n e^r with |r| <= ln 2 / 2. The result is 0 if it is below the normal floats; NaN propagates.
-HWY_INLINE float exponential(float x) {
-  const float bounded = x < -87.0F ? -87.0F : x;
-  const float scaled = bounded * 1.44269504F;
-  const float n = (scaled + 12582912.0F) - 12582912.0F;  // rounded to the nearest integer
-  const float r = (bounded - n * 0.693359375F) - n * -2.12194440e-4F;
-  float p = 1.9875691500e-4F;
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  const float value = p * (r * r) + r + 1.0F;
-  const float two_to_n = std::bit_cast<float>(static_cast<int32_t>(n == n ? n + 127.0F : 0.0F) << 23);
-  const float result = x < -87.0F ? 0.0F : value * two_to_n;
-  return x == x ? result : x;
+template <typename D, typename V = hn::Vec<D>>
+HWY_INLINE V exponential(D d, V x) {
+  const hn::RebindToSigned<D> integers;
+  const V low = hn::Set(d, -87.0F);
+  const auto is_low = hn::Lt(x, low), is_number = hn::Eq(x, x);
+  const V bounded = hn::IfThenElse(is_low, low, x);
+  const V to_nearest = hn::Set(d, 12582912.0F);  // 1.5 * 2^23: a sum with it has no fraction
+  const V n = hn::Sub(hn::Add(hn::Mul(bounded, hn::Set(d, 1.44269504F)), to_nearest), to_nearest);
+  const V r = hn::Sub(hn::Sub(bounded, hn::Mul(n, hn::Set(d, 0.693359375F))), hn::Mul(n, hn::Set(d, -2.12194440e-4F)));
+  V p = hn::Set(d, 1.9875691500e-4F);
+  for (const float coefficient :
+       {1.3981999507e-3F, 8.3334519073e-3F, 4.1665795894e-2F, 1.6666665459e-1F, 5.0000001201e-1F})
+    p = hn::Add(hn::Mul(p, r), hn::Set(d, coefficient));
+  const V value = hn::Add(hn::Add(hn::Mul(p, hn::Mul(r, r)), r), hn::Set(d, 1.0F));
+  const V biased = hn::IfThenElseZero(is_number, hn::Add(n, hn::Set(d, 127.0F)));
+  const V two_to_n = hn::BitCast(d, hn::ShiftLeft<23>(hn::ConvertTo(integers, biased)));
+  return hn::IfThenElse(is_number, hn::IfThenZeroElse(is_low, hn::Mul(value, two_to_n)), x);
+}
+
+// The larger of the two; NaN if one of them is.
+template <typename V>
+HWY_INLINE V larger(V max, V x) {
+  return hn::IfThenElse(hn::Or(hn::Gt(x, max), hn::Ne(x, x)), x, max);
+}
+
+float max_of(const float* in, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto wide = static_cast<int64_t>(hn::Lanes(d));
+  float max = in[0];
+  int64_t i = 0;
+  if (count >= wide) {
+    auto maxima = hn::LoadU(d, in);
+    for (i = wide; i + wide <= count; i += wide) maxima = larger(maxima, hn::LoadU(d, in + i));
+    HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+    hn::Store(maxima, d, lanes);
+    max = lanes[0];
+    for (int64_t lane = 1; lane < wide; ++lane)
+      max = lanes[lane] > max || lanes[lane] != lanes[lane] ? lanes[lane] : max;
+  }
+  for (; i < count; ++i) max = in[i] > max || in[i] != in[i] ? in[i] : max;
+  return max;
 }
 
 void softmax_here(const float* in, float* out, int64_t count, bool log) {
-  float max = in[0];
-  for (int64_t i = 1; i < count; ++i) max = in[i] > max || in[i] != in[i] ? in[i] : max;
-  for (int64_t i = 0; i < count; ++i) out[i] = exponential(in[i] - max);
+  const float max = max_of(in, count);
+  for_vectors(count, [&](auto d, int64_t i) {
+    hn::StoreU(exponential(d, hn::Sub(hn::LoadU(d, in + i), hn::Set(d, max))), d, out + i);
+  });
   const auto sum = static_cast<float>(sum_here(out, count));
   if (log) {
     const float log_sum = std::log(sum);
@@ -77,19 +115,23 @@ void softmax_here(const float* in, float* out, int64_t count, bool log) {
 }
 
 void softmax_columns_here(const SoftmaxColumns& job) {
-  float max[kSoftmaxColumns];
+  HWY_ALIGN float max[kSoftmaxColumns];
   double sum[kSoftmaxColumns] = {};
   float total[kSoftmaxColumns];
   const int64_t columns = job.columns;
   std::copy_n(job.in, columns, max);
   for (int64_t row = 1; row < job.rows; ++row) {
     const float* in = job.in + row * job.stride;
-    for (int64_t c = 0; c < columns; ++c) max[c] = in[c] > max[c] || in[c] != in[c] ? in[c] : max[c];
+    for_vectors(columns, [&](auto d, int64_t c) {
+      hn::StoreU(larger(hn::LoadU(d, max + c), hn::LoadU(d, in + c)), d, max + c);
+    });
   }
   for (int64_t row = 0; row < job.rows; ++row) {
     const float* in = job.in + row * job.stride;
     float power[kSoftmaxColumns];
-    for (int64_t c = 0; c < columns; ++c) power[c] = exponential(in[c] - max[c]);
+    for_vectors(columns, [&](auto d, int64_t c) {
+      hn::StoreU(exponential(d, hn::Sub(hn::LoadU(d, in + c), hn::LoadU(d, max + c))), d, power + c);
+    });
     for (int64_t c = 0; c < columns; ++c) sum[c] += static_cast<double>(power[c]);
     if (!job.log) std::copy_n(power, columns, job.out + row * job.stride);
   }
