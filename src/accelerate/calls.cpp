@@ -443,15 +443,13 @@ class Gather final : public Step {
       row /= sizes[axis];
     }
     const auto* in = in_->tensor.as<const float>() + base;
-    const int64_t size = from[axis_], step = axis_ + 1 == from.size() ? 0 : 1;
-    bool is_inside = true;
-    for (int64_t i = 0; i < columns; ++i) {
-      const int64_t from_end = index[i] < 0 ? size : 0;
-      const bool good = static_cast<uint64_t>(index[i] + from_end) < static_cast<uint64_t>(size);
-      is_inside = is_inside && good;
-      out[i] = good ? in[(index[i] + from_end) * along + i * step] : 0.0F;
-    }
-    return is_inside;
+    return kernels::gather_row({.in = in,
+                                .size = from[axis_],
+                                .stride = along,
+                                .step = axis_ + 1 == from.size() ? 0 : 1,
+                                .index = index,
+                                .count = columns,
+                                .out = out});
   }
 
   const EValue* in_;

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/memory/copy_bytes.h"
 #include "check/network_run_internal.h"
 #include "estimate/network_memory.h"
 
@@ -64,7 +65,7 @@ Result<simulate::Report> NetworkRun::run(std::span<const Tensor> inputs) {
   memory_.defined = {{.region = network_.scratch_region}};
   for (size_t i = 0; i < inputs.size(); ++i) {
     const npu::IoTensor& io = network_.inputs[i];
-    std::ranges::copy(inputs[i].data.bytes(), bytes_of(io, memory_, inputs[i].data.size()).begin());
+    copy_bytes(inputs[i].data.bytes(), bytes_of(io, memory_, inputs[i].data.size()));
     memory_.defined.push_back(
         {.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = inputs[i].data.size()});
   }

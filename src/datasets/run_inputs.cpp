@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/io/file.h"
+#include "base/memory/copy_bytes.h"
 #include "datasets/image_input_internal.h"
 #include "datasets/number_text_internal.h"
 #include "datasets/samples_internal.h"
@@ -416,7 +417,7 @@ Result<std::vector<NamedTensor>> joined_outputs(std::span<const std::vector<Name
                      .expected = to_string(first.shape),
                      .got = to_string(tensor.shape),
                      .hint = "run the samples separately"});
-      std::ranges::copy(tensor.data.bytes(), all.bytes().begin() + static_cast<std::ptrdiff_t>(at));
+      copy_bytes(tensor.data.bytes(), all.bytes().subspan(at));
       at += tensor.data.size();
     }
     joined.push_back({.name = outputs.front()[i].name, .tensor = std::move(all).freeze()});

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/memory/copy_bytes.h"
 #include "carina/check.h"
 #include "evaluate/memory_order.h"
 #include "pte/scalar_type.h"
@@ -385,7 +386,7 @@ Result<void> ProgramRunner::run_into(const datasets::Sample& sample, std::span<c
     if (tensors[i]->contiguous()) {
       std::memcpy(outputs[i].data(), bytes.data(), bytes.size());
     } else {
-      std::ranges::copy(from_memory_order(*tensors[i], bytes).bytes(), outputs[i].begin());
+      copy_bytes(from_memory_order(*tensors[i], bytes).bytes(), outputs[i]);
     }
   }
   return {};

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/io/file.h"
+#include "base/memory/copy_bytes.h"
 #include "base/memory/mapped_pages.h"
 #include "base/memory/zeroed_pages.h"
 #include "datasets/outputs.h"
@@ -180,7 +181,7 @@ Result<void> load_stream_inputs(const NpuRunRequest& request, const npu::Compile
         {.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = io_bytes.size()});
     if (given.empty()) continue;
     CARINA_CHECKED(check_input(given[i].tensor, io, io_bytes.size(), given[i].from));
-    std::ranges::copy(given[i].tensor.data.bytes(), io_bytes.begin());
+    copy_bytes(given[i].tensor.data.bytes(), io_bytes);
   }
   return {};
 }

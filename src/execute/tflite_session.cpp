@@ -8,6 +8,7 @@
 #include <span>
 #include <variant>
 
+#include "base/memory/copy_bytes.h"
 #include "base/memory/zeroed_pages.h"
 #include "execute/npu_calls.h"
 #include "execute/run_progress_internal.h"
@@ -275,7 +276,7 @@ Result<std::vector<datasets::NamedTensor>> TfliteSession::run(const datasets::Sa
   state_->reports.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int32_t index = state_->graph().inputs[i];
-    if (!state_->tensor(index).is_constant) std::ranges::copy(inputs[i].data.bytes(), state_->memory(index).begin());
+    if (!state_->tensor(index).is_constant) copy_bytes(inputs[i].data.bytes(), state_->memory(index));
   }
   for (Step& step : state_->steps) CARINA_CHECKED(std::visit([&](auto& one) { return state_->run_step(one); }, step));
   std::vector<datasets::NamedTensor> outputs;

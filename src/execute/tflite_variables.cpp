@@ -1,4 +1,5 @@
 #include "execute/tflite_variables.h"
+#include "base/memory/copy_bytes.h"
 
 #include <fmt/format.h>
 
@@ -104,7 +105,7 @@ Result<void> TfliteVariables::run(const tflite::Model& model, const tflite::Oper
   if (to.size() != value->second.size())
     return fail(about_variable(where, op, "the variable has a value of another size",
                                fmt::format("{} bytes", to.size()), fmt::format("{} bytes", value->second.size())));
-  std::ranges::copy(value->second, to.begin());
+  copy_bytes(value->second, to);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/dev_checks.h"
+#include "base/memory/copy_bytes.h"
 #include "carina/check.h"
 #include "interpret/other_ways_internal.h"
 #include "interpret/program_internal.h"
@@ -222,7 +223,7 @@ void Interpreter::reset_variables() {
   for (auto& [name, variable] : session_->variables) {
     variable->written = !variable->initial.empty();
     std::ranges::fill(variable->bytes, std::byte{0});
-    std::ranges::copy(variable->initial, variable->bytes.begin());
+    copy_bytes(variable->initial, variable->bytes);
   }
 }
 

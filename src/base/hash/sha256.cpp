@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/hash/sha256_internal.h"
+#include "base/memory/copy_bytes.h"
 
 namespace carina {
 
@@ -74,7 +75,7 @@ class Sha256 {
   // Copies as many bytes as fit into the current block. Returns their number.
   size_t fill(std::span<const std::byte> bytes) {
     const size_t count = std::min(bytes.size(), kBlockBytes - filled_);
-    std::ranges::copy(bytes.first(count), block_.begin() + static_cast<std::ptrdiff_t>(filled_));
+    copy_bytes(bytes.first(count), std::span(block_).subspan(filled_));
     filled_ += count;
     if (filled_ < kBlockBytes) return count;
     compress(block_);

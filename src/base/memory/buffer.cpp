@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/memory/copy_bytes.h"
 #include "base/parallel/parallel.h"
 
 namespace carina {
@@ -31,7 +32,7 @@ MutableBuffer MutableBuffer::allocate(size_t size) {
 
 Buffer Buffer::copy_of(std::span<const std::byte> bytes) {
   MutableBuffer copy = MutableBuffer::allocate(bytes.size());
-  std::ranges::copy(bytes, copy.bytes().begin());
+  copy_bytes(bytes, copy.bytes());
   return std::move(copy).freeze();
 }
 

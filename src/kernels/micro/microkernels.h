@@ -284,6 +284,18 @@ double sum_of(const float* in, int64_t count);
 // sums[c] += in[r][c] for all rows r.
 void add_rows(const float* in, int64_t rows, int64_t columns, double* sums);
 
+// out[i] = in[index[i] * stride + i * step]; an index counts from the end if it is negative. Returns false, and writes
+// nothing, if an index is outside of [-size, size).
+struct GatherRow {
+  const float* in;
+  int64_t size, stride;  // of the axis of the indices
+  int64_t step;
+  const int64_t* index;
+  int64_t count;
+  float* out;
+};
+bool gather_row(const GatherRow& row);
+
 // Computes one row of softmax, or of log-softmax if `log` is set. The exponential is a polynomial with an error of at
 // most 2 ULP.
 void softmax_row(const float* in, float* out, int64_t count, bool log);
