@@ -21,6 +21,14 @@ struct MulFloat {
   static float apply(float a, float b, bool&) { return a * b; }
 };
 
+// The low bits of the product. No REQUIRE: section 2.5.14.
+struct MulLow {
+  static constexpr std::string_view kRequire = {};
+  static int32_t apply(int32_t a, int32_t b, bool&) {
+    return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
+  }
+};
+
 struct MulShifted {
   static constexpr std::string_view kRequire = "the shifted product does not fit i32, or the shift is outside [0, 63]";
   int shift;
@@ -29,7 +37,7 @@ struct MulShifted {
     const int64_t product = int64_t{a} * b;
     // |product| <= 2^62. For a shift of at most 62, adding half of 2^shift cannot exceed 2^63. A shift of 63 gives 0.
     bad |= shift_wrong;
-    if (shift == 0) return static_cast<int32_t>(product);  // no REQUIRE: section 2.5.14 keeps the low bits
+    if (shift == 0) return static_cast<int32_t>(product);
     const int64_t result = shift == 63 ? 0 : (product + (int64_t{1} << (shift - 1))) >> shift;
     bad |= result < std::numeric_limits<int32_t>::min() || result > std::numeric_limits<int32_t>::max();
     return static_cast<int32_t>(result);
@@ -37,10 +45,12 @@ struct MulShifted {
 };
 
 Kernel mul_i32(const NodePlan& plan) {
+  const Tensor* shift = plan.in[2].constant;
+  if (shift != nullptr && scalar_at(shift->data.data(), kInt8) == 0) return elementwise<MulLow, I32, I32, I32>(plan);
   return elementwise_with<I32, I32, I32>(plan, [](const Call& call) {
-    const int64_t shift = scalar_at(call.in[2], kInt8);
-    const bool wrong = shift < 0 || shift > 63;
-    return MulShifted{.shift = wrong ? 0 : static_cast<int>(shift), .shift_wrong = wrong};
+    const int64_t bits = scalar_at(call.in[2], kInt8);
+    const bool wrong = bits < 0 || bits > 63;
+    return MulShifted{.shift = wrong ? 0 : static_cast<int>(bits), .shift_wrong = wrong};
   });
 }
 

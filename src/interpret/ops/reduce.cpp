@@ -1,7 +1,9 @@
 // REDUCE_* reduces one axis to size 1; ARGMAX removes one axis.
 
+#include <atomic>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "interpret/checks_internal.h"
@@ -189,6 +191,30 @@ Result<Kernel> prepare_reduce(const NodePlan& plan, std::span<const TypeRow> row
   return choose(plan, rows);
 }
 
+// Rows of i32 along the last axis. If the magnitudes of a row sum up to an i32, so does each part of it, and the order
+// of the additions does not matter. Otherwise the plain kernel looks at each addition.
+Kernel sum_i32(const NodePlan& plan) {
+  Kernel plain = reduce<SumInt, I32>(plan);
+  const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
+  if (m.inner != 1) return plain;
+  return {.run = [m, plain = std::move(plain)](const Call& call) -> Result<void> {
+    std::atomic<bool> fits = true;
+    split(call.runtime.workers, m.outer, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int32_t* in = call.input<int32_t>(0) + row * m.length;
+        int64_t sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < m.length; ++k) {
+          sum += in[k];
+          magnitude += std::abs(int64_t{in[k]});
+        }
+        if (magnitude > std::numeric_limits<int32_t>::max()) fits = false;
+        call.output<int32_t>(0)[row] = static_cast<int32_t>(sum);
+      }
+    });
+    return fits ? Result<void>() : plain.run(call);
+  }};
+}
+
 template <typename Int, typename Float, float kernels::Extremes::* kWhich>
 Result<Kernel> prepare_extreme(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
@@ -268,7 +294,7 @@ Result<Kernel> prepare_REDUCE_ANY(const NodePlan& plan) {
 }
 Result<Kernel> prepare_REDUCE_SUM(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
-      {.types = {kInt32, kInt32}, .make = &reduce<SumInt, I32>},
+      {.types = {kInt32, kInt32}, .make = &sum_i32},
       {.types = {kFp32, kFp32}, .make = &sum_f32},
       {.types = {kFp16, kFp16}, .make = &reduce<SumFloat, F16>},
       {.types = {kBf16, kBf16}, .make = &reduce<SumFloat, BF16>},

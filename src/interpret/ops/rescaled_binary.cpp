@@ -32,7 +32,8 @@ std::optional<Rescaled> rescaled(const NodePlan& front) {
   const int64_t largest = std::max(range.max - zero_point, zero_point - range.min - 1);
   auto scales = constant_scales(front, largest);
   if (!scales || scales->per_channel) return std::nullopt;
-  const int64_t bound = (((largest + 1) * scales->multiplier.front()) >> scales->shift_even.front()) + 2;
+  const int64_t bound =
+      (((largest + 1) << scales->before.front()) * scales->multiplier.front() >> (32 + scales->after.front())) + 2;
   return Rescaled{.scales = *std::move(scales), .type = type, .bound = bound};
 }
 

@@ -17,7 +17,9 @@
 namespace carina::kernels {
 
 // The factors of a RESCALE as vectors: entry c of each list is for channel c, with padding. A single factor is
-// repeated.
+// repeated. All shifts end in the upper half of a 64-bit product, since few processors shift 64-bit vectors with sign:
+//   value * multiplier >> shift == ((value << before) * multiplier >> 32) >> after, before - after = 32 - shift.
+// The REQUIRE |value| < 2^(shift - 1) keeps value << before within 32 bits.
 struct Scales {
   bool per_channel = false;
   bool doubled = false;  // DOUBLE_ROUND, and some shift is above 31
@@ -27,9 +29,9 @@ struct Scales {
   int32_t low = 0;  // of the output, after adding output_zp
   int32_t high = 0;
   std::vector<int32_t> multiplier;
-  std::vector<int64_t> shift_even;  // of channels 0, 2, 4, ...
-  std::vector<int64_t> shift_odd;
-  std::vector<int64_t> round_even;  // 2^(shift - 1)
+  std::vector<int32_t> before;
+  std::vector<int32_t> after;
+  std::vector<int64_t> round_even;  // 2^(31 + after), of channels 0, 2, 4, ...
   std::vector<int64_t> round_odd;
   std::vector<int64_t> extra_even;  // the addend of DOUBLE_ROUND away from zero
   std::vector<int64_t> extra_odd;

@@ -28,8 +28,8 @@ void scale_row(const Scales& s, const In* in, Out* out, int64_t first, int64_t c
     const int64_t value = int64_t{in[i]} + (column == nullptr ? 0 : column[first + i]) - s.input_zp;
     const int64_t extra = (c % 2 == 0 ? s.extra_even : s.extra_odd)[at];
     const int64_t round = (c % 2 == 0 ? s.round_even : s.round_odd)[at] + (value >= 0 ? extra : -extra);
-    const int64_t scaled =
-        (value * s.multiplier[static_cast<size_t>(c)] + round) >> (c % 2 == 0 ? s.shift_even : s.shift_odd)[at];
+    const auto channel = static_cast<size_t>(c);
+    const int64_t scaled = ((value << s.before[channel]) * s.multiplier[channel] + round) >> (32 + s.after[channel]);
     out[i] = static_cast<Out>(std::clamp<int64_t>(scaled + s.output_zp, s.low, s.high));
   }
 }
@@ -43,27 +43,28 @@ using V32 = hn::Vec<D32>;
 using V64 = hn::Vec<D64>;
 
 struct Factors {
-  V32 multiplier;
-  V64 shift_even, shift_odd, round_even, round_odd, extra_even, extra_odd;
+  V32 multiplier, before, after;
+  V64 round_even, round_odd, extra_even, extra_odd;
 };
 
 HWY_INLINE Factors load_factors(const Scales& s, int64_t c) {
   const D32 d32;
   const D64 d64;
   return {.multiplier = hn::LoadU(d32, s.multiplier.data() + c),
-          .shift_even = hn::LoadU(d64, s.shift_even.data() + c / 2),
-          .shift_odd = hn::LoadU(d64, s.shift_odd.data() + c / 2),
+          .before = hn::LoadU(d32, s.before.data() + c),
+          .after = hn::LoadU(d32, s.after.data() + c),
           .round_even = hn::LoadU(d64, s.round_even.data() + c / 2),
           .round_odd = hn::LoadU(d64, s.round_odd.data() + c / 2),
           .extra_even = hn::LoadU(d64, s.extra_even.data() + c / 2),
           .extra_odd = hn::LoadU(d64, s.extra_odd.data() + c / 2)};
 }
 
-// (value * multiplier + round) >> shift. The low 32 bits hold the result, because the REQUIREs of RESCALE bound it.
+// ((value << before) * multiplier + round) >> 32 >> after.
 template <bool Doubled>
 HWY_INLINE V32 scale(V32 value, const Factors& f) {
   const D32 d32;
   const D64 d64;
+  value = value << f.before;
   V64 even = hn::Add(hn::MulEven(value, f.multiplier), f.round_even);
   const V32 value_odd = hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(hn::RebindToUnsigned<D64>(), value)));
   const V32 multiplier_odd =
@@ -75,9 +76,8 @@ HWY_INLINE V32 scale(V32 value, const Factors& f) {
     even = hn::Add(even, hn::Sub(hn::Xor(f.extra_even, sign_even), sign_even));
     odd = hn::Add(odd, hn::Sub(hn::Xor(f.extra_odd, sign_odd), sign_odd));
   }
-  const V32 low_even = hn::BitCast(d32, even >> f.shift_even);
-  const V32 low_odd = hn::BitCast(d32, hn::ShiftLeft<32>(odd >> f.shift_odd));
-  return hn::OddEven(low_odd, low_even);
+  const V32 upper_even = hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(hn::RebindToUnsigned<D64>(), even)));
+  return hn::OddEven(hn::BitCast(d32, odd), upper_even) >> f.after;
 }
 
 template <typename In>

@@ -5,6 +5,10 @@
 // The factors of a RESCALE in the layout of the vector kernels: multipliers, rounding addends and shifts per channel.
 namespace carina::kernels {
 
+namespace {
+constexpr int kUpper = 32;  // the first bit of the upper half
+}  // namespace
+
 std::optional<Scales> make_scales(const ScaleRequest& request) {
   Scales scales;
   scales.per_channel = request.multiplier.size() > 1;
@@ -18,8 +22,10 @@ std::optional<Scales> make_scales(const ScaleRequest& request) {
     const bool twice = request.rounding == Rounding::kDouble && shift > 31;
     scales.doubled |= twice;
     scales.multiplier.push_back(multiplier);
-    (c % 2 == 0 ? scales.shift_even : scales.shift_odd).push_back(shift);
-    (c % 2 == 0 ? scales.round_even : scales.round_odd).push_back(int64_t{1} << (shift - 1));
+    const int after = std::max(shift - kUpper, 0);
+    scales.before.push_back(std::max(kUpper - shift, 0));
+    scales.after.push_back(after);
+    (c % 2 == 0 ? scales.round_even : scales.round_odd).push_back(int64_t{1} << (kUpper + after - 1));
     (c % 2 == 0 ? scales.extra_even : scales.extra_odd).push_back(twice ? int64_t{1} << 30 : 0);
   }
   return scales;
@@ -28,16 +34,14 @@ std::optional<Scales> make_scales(const ScaleRequest& request) {
 void settle(Scales& scales, DType out_type) {
   // The REQUIREs on values and factors give |value * multiplier| < 2^62. Another 2^61 and the rounding addend still fit
   // 63 bits.
-  constexpr int kLargestShift = 45;
+  constexpr int32_t kLargestShift = 45 - kUpper;
   constexpr int32_t kLargestZeroPoint = 1 << 16;
-  const auto small = [](int64_t shift) { return shift <= kLargestShift; };
+  const auto small = [](int32_t after) { return after <= kLargestShift; };
   if (scales.output_zp > -kLargestZeroPoint && scales.output_zp < kLargestZeroPoint &&
-      std::ranges::all_of(scales.shift_even, small) && std::ranges::all_of(scales.shift_odd, small)) {
+      std::ranges::all_of(scales.after, small)) {
     const int64_t zp = scales.output_zp;
-    for (size_t i = 0; i < scales.round_even.size(); ++i)
-      scales.round_even[i] += zp * (int64_t{1} << scales.shift_even[i]);
-    for (size_t i = 0; i < scales.round_odd.size(); ++i)
-      scales.round_odd[i] += zp * (int64_t{1} << scales.shift_odd[i]);
+    for (size_t c = 0; c < scales.after.size(); ++c)
+      (c % 2 == 0 ? scales.round_even : scales.round_odd)[c / 2] += zp * (int64_t{1} << (kUpper + scales.after[c]));
     scales.output_zp = 0;
   }
   const IntegerRange range = range_of(out_type);
@@ -53,7 +57,7 @@ Int8Epilogue::Int8Epilogue(int64_t channels)
     : column(static_cast<size_t>(byte_padded(channels)), 0), multiplier(column), addend(column), shift(column) {}
 
 std::optional<Int8Epilogue> int8_epilogue(const Scales& scales, DType out_type, std::span<const int32_t> column) {
-  constexpr int64_t kUpper = 32, kLargestShift = 54;  // the zero point's share of the addend is then below 2^30
+  constexpr int32_t kLargestShift = 54 - kUpper;  // the zero point's share of the addend is then below 2^30
   if (!kernels_make_bytes() || out_type != DType::kInt8 || scales.doubled || scales.input_zp != 0) return std::nullopt;
   Int8Epilogue epilogue(std::ssize(column));
   epilogue.low = static_cast<int8_t>(scales.low);
@@ -61,14 +65,14 @@ std::optional<Int8Epilogue> int8_epilogue(const Scales& scales, DType out_type, 
   for (size_t c = 0; c < column.size(); ++c) {
     const size_t from = scales.per_channel ? c : 0;
     if (from >= scales.multiplier.size()) break;  // the rest is padding
-    const int64_t shift = (from % 2 == 0 ? scales.shift_even : scales.shift_odd)[from / 2];
+    const int32_t shift = scales.after[from];
     const int64_t round = (from % 2 == 0 ? scales.round_even : scales.round_odd)[from / 2];
-    if (shift <= kUpper || shift > kLargestShift) return std::nullopt;
+    if (shift == 0 || shift > kLargestShift) return std::nullopt;
     epilogue.column[c] = column[c];
     epilogue.multiplier[c] = scales.multiplier[from];
-    epilogue.shift[c] = static_cast<int32_t>(shift - kUpper);
+    epilogue.shift[c] = shift;
     // The rounding addend and the zero point are multiples of 2^32, so they are added to the upper half only.
-    epilogue.addend[c] = static_cast<int32_t>((round + scales.output_zp * (int64_t{1} << shift)) >> kUpper);
+    epilogue.addend[c] = static_cast<int32_t>((round >> kUpper) + scales.output_zp * (int64_t{1} << shift));
   }
   return epilogue;
 }
