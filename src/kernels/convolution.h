@@ -56,8 +56,9 @@ struct ConvF32 {
   int threads = 1;
 };
 std::optional<Operator> dense_f32(const ConvF32& conv);
-// With multiplier 1: output c is the sum over the taps of input c. If ic is a multiple of oc, it is also the sum over
-// the inputs c, c + oc, c + 2 * oc, ..., with weights [KD,KH,KW,ic / oc,oc].
+// With multiplier 1 (a larger one repeats the channels of the input first): output c is the sum over the taps of input
+// c. If ic is a multiple of oc, it is also the sum over the inputs c, c + oc, c + 2 * oc, ..., with weights
+// [KD,KH,KW,ic / oc,oc].
 std::optional<Operator> depthwise_f32(const ConvF32& conv);
 // Winograd's algorithm for 3x3 windows with stride 1. The sums differ from those of dense_f32() by up to 1e-5 of their
 // range. Returns nothing also where it is not faster.

@@ -10,6 +10,7 @@
 #include "kernels/convolution_internal.h"
 #include "kernels/gemm_tiling_internal.h"
 #include "kernels/micro/microkernels.h"
+#include "kernels/repeated_channels_internal.h"
 #include "tensor/finite.h"
 
 namespace carina::kernels {
@@ -245,6 +246,7 @@ std::optional<Operator> dense_f32(const ConvF32& conv) {
 
 std::optional<Operator> depthwise_f32(const ConvF32& conv) {
   const ConvGeometry& g = conv.geometry;
+  if (g.multiplier > 1) return on_repeated_channels<float>(conv, &depthwise_f32);
   if (g.multiplier != 1 || g.ic == 0 || g.ic % g.oc != 0) return std::nullopt;
   return operator_of(Depthwise{.g = g,
                                .weights = conv.weights,

@@ -8,6 +8,7 @@
 #include "kernels/convolution_internal.h"
 #include "kernels/gemm_tiling_internal.h"
 #include "kernels/int8_product_internal.h"
+#include "kernels/repeated_channels_internal.h"
 
 namespace carina::kernels {
 
@@ -170,6 +171,7 @@ std::optional<Operator> dense_i8(const ConvI8& conv) {
 std::optional<Operator> depthwise_i8(const ConvI8& conv) {
   const ConvGeometry& g = conv.geometry;
   const ConstantsI8& constants = conv.constants;
+  if (g.multiplier > 1 && g.ic > 1) return on_repeated_channels<int8_t>(conv, &depthwise_i8);
   if (g.multiplier != 1 || g.ic == 0) return std::nullopt;
   WeightTerms terms = weight_terms(
       constants, {.weights = constants.weights, .k = g.taps(), .n = g.oc, .stride_k = g.oc, .stride_n = 1});

@@ -12,7 +12,7 @@ constexpr int kUpper = 32;  // the first bit of the upper half
 std::optional<Scales> make_scales(const ScaleRequest& request) {
   Scales scales;
   scales.per_channel = request.multiplier.size() > 1;
-  const int64_t count = std::max(padded(request.channels), kLanes);
+  const int64_t count = scales.per_channel ? padded(request.channels) : kLanes;
   for (int64_t c = 0; c < count; ++c) {
     const size_t from = scales.per_channel ? static_cast<size_t>(std::min(c, request.channels - 1)) : 0;
     const int32_t multiplier = request.multiplier[from];

@@ -60,8 +60,9 @@ ir::ValueId add_rescale(Builder& b, Random& random, ir::ValueId value, DType to,
 ir::Module integer_module(Random& random, int64_t size, int64_t ic, int64_t oc, const Window& w, bool depthwise) {
   Builder b;
   const ir::ValueId x = b.input("x", kInt8, {2, size, size, ic});
-  const Shape weights = depthwise ? Shape{w.kernel, w.kernel, ic, 1} : Shape{oc, w.kernel, w.kernel, ic};
-  const int64_t channels = depthwise ? ic : oc;
+  const int64_t multiplier = 1 + static_cast<int64_t>(random() % 3);  // of a depthwise convolution
+  const Shape weights = depthwise ? Shape{w.kernel, w.kernel, ic, multiplier} : Shape{oc, w.kernel, w.kernel, ic};
+  const int64_t channels = depthwise ? ic * multiplier : oc;
   const int64_t out = out_size(size, w);
   const ir::ValueId sums = b.add(depthwise ? TosaOp::DEPTHWISE_CONV2D : TosaOp::CONV2D,
                                  {x, b.constant(random_integers<int8_t>(random, kInt8, weights, -128, 127)),
@@ -79,8 +80,9 @@ ir::Module integer_module(Random& random, int64_t size, int64_t ic, int64_t oc, 
 ir::Module float_module(Random& random, int64_t size, int64_t ic, int64_t oc, const Window& w, bool depthwise) {
   Builder b;
   const ir::ValueId x = b.input("x", kFp32, {2, size, size, ic});
-  const Shape weights = depthwise ? Shape{w.kernel, w.kernel, ic, 1} : Shape{oc, w.kernel, w.kernel, ic};
-  const int64_t channels = depthwise ? ic : oc;
+  const int64_t multiplier = 1 + static_cast<int64_t>(random() % 3);  // of a depthwise convolution
+  const Shape weights = depthwise ? Shape{w.kernel, w.kernel, ic, multiplier} : Shape{oc, w.kernel, w.kernel, ic};
+  const int64_t channels = depthwise ? ic * multiplier : oc;
   const int64_t out = out_size(size, w);
   const ir::ValueId sums =
       b.add(depthwise ? TosaOp::DEPTHWISE_CONV2D : TosaOp::CONV2D,

@@ -17,13 +17,13 @@ Tensor tensor_of(Guarded& values) {
   return std::move(tensor).freeze();
 }
 
-// A convolution with random weights. Depthwise ones have one output for each input.
+// A convolution with random weights.
 struct Conv {
   ConvGeometry g;
   Guarded weights, bias;
 
   Conv(const ConvGeometry& geometry, std::mt19937& random)
-      : g(geometry), weights((g.multiplier == 0 ? g.oc : 1) * g.taps() * g.ic, random), bias(g.oc, random) {
+      : g(geometry), weights(g.oc * g.taps() * (g.multiplier == 0 ? g.ic : 1), random), bias(g.oc, random) {
     g.bias_count = g.oc;
   }
 
@@ -50,7 +50,7 @@ struct Conv {
       }
       if (!inside) continue;
       if (g.multiplier != 0) {
-        sum = std::fma(in[pixel * g.ic + channel], weights.data()[t * g.ic + channel], sum);
+        sum = std::fma(in[pixel * g.ic + channel / g.multiplier], weights.data()[t * g.oc + channel], sum);
         continue;
       }
       for (int64_t c = 0; c < g.ic; ++c)
@@ -143,8 +143,9 @@ TEST(FloatOperators, dense_convolutions_are_chains) {
 TEST(FloatOperators, depthwise_convolutions_are_chains) {
   std::mt19937 random(2);
   for_all_windows([&](ConvGeometry g) {
-    g.ic = g.oc = 1 + static_cast<int64_t>(random() % 80);
-    g.multiplier = 1;
+    g.multiplier = 1 + static_cast<int64_t>(random() % 3);
+    g.ic = 1 + static_cast<int64_t>(random() % 80);
+    g.oc = g.ic * g.multiplier;
     Conv conv(g, random);
     Guarded in(conv.inputs(), random);
     expect_values([&](int threads) { return depthwise_f32(conv.operand(threads)); }, {in.numbers()},
