@@ -71,7 +71,7 @@ fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=60
 
 bench: setup-full test-env build ## benchmarks, as ratios beside the peers run in the same minute; BENCH=large: models of up to 125 million parameters
 	@cmake --build "$(BUILD)/release" -j $(JOBS) --target benchmarks
-	@$(if $(filter large,$(BENCH)),tests/integration/setup.sh arm && $(TEST_PYTHON) bench/large.py,$(TEST_PYTHON) bench/run.py && $(TEST_PYTHON) bench/kernels.py)
+	@$(if $(filter large,$(BENCH)),tests/integration/setup.sh arm && $(TEST_PYTHON) bench/large.py,$(TEST_PYTHON) bench/run.py && $(TEST_PYTHON) bench/operators.py && $(TEST_PYTHON) bench/kernels.py)
 
 zoo: test-env build ## trained models of many tasks: the task's metric in float and in integers, cycles and memory; writes docs/zoo.md (make zoo MODELS=onet,plates prints the rows of some)
 	@nice $(TEST_PYTHON) bench/zoo.py $(if $(MODELS),--models $(MODELS),--page)
