@@ -509,6 +509,8 @@ std::unique_ptr<Step> make_call(std::string_view name, Arguments arguments, int 
       {"aten::gather.out", [](Arguments a, int) { return make_gather(a); }},
       {"aten::_softmax.out", [](Arguments a, int) { return make_softmax(RowWork::kSoftmax, a); }},
       {"aten::_log_softmax.out", [](Arguments a, int) { return make_softmax(RowWork::kLogSoftmax, a); }},
+      {"aten::native_layer_norm.out", [](Arguments a, int) { return make_layer_norm(a); }},
+      {"aten::native_group_norm.out", [](Arguments a, int) { return make_group_norm(a); }},
       {"aten::add.out", [](Arguments a, int) { return make_combination(Combine::kAdd, a); }},
       {"aten::add.Scalar_out", [](Arguments a, int) { return make_combination(Combine::kAdd, a); }},
       {"aten::sub.out", [](Arguments a, int) { return make_combination(Combine::kSub, a); }},

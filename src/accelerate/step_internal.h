@@ -65,6 +65,8 @@ std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail, in
 // Combines two convolutions, where the second is the only reader of the first one's output. That output is not written.
 std::unique_ptr<Step> make_convolution_pair(const ConvolutionCall& first, const ConvolutionCall& second, int threads);
 std::unique_ptr<Step> make_call(std::string_view name, Arguments arguments, int threads);
+std::unique_ptr<Step> make_layer_norm(Arguments arguments);
+std::unique_ptr<Step> make_group_norm(Arguments arguments);
 // Returns whether a call clamps its first argument to constant limits (relu, hardtanh, clamp). Returns the limits and
 // the output.
 bool bounds_of_clamp(std::string_view name, Arguments arguments, Bounds& bounds, EValue*& out);

@@ -286,6 +286,21 @@ double sum_of(const float* in, int64_t count);
 // sums[c] += in[r][c] for all rows r.
 void add_rows(const float* in, int64_t rows, int64_t columns, double* sums);
 
+// out = (in - mean) / sqrt(variance + eps) * scale + shift, in doubles. Entries of scale and shift are for `per_weight`
+// elements each, which divides count; nullptr: 1 and 0.
+struct NormalizedRow {
+  const float* in;
+  float* out;
+  int64_t count, per_weight;
+  const float* scale;
+  const float* shift;
+  double eps;
+};
+struct RowStatistics {
+  double mean, inverse_deviation;
+};
+RowStatistics normalize_row(const NormalizedRow& row);
+
 // out[i] = in[index[i] * stride + i * step]; an index counts from the end if it is negative. Returns false, and writes
 // nothing, if an index is outside of [-size, size).
 struct GatherRow {

@@ -129,6 +129,9 @@ CASES = {
     "softmax": lambda: (Function(lambda x: (torch.softmax(x, -1), torch.log_softmax(x, 2), torch.softmax(x, 1))), [seeded(2, 3, 101) * 20]),
     "softmax_columns": lambda: (Function(lambda x: (torch.softmax(x, 1), torch.log_softmax(x, 1), torch.softmax(x, -2), torch.softmax(x, 0))), [seeded(2, 21, 9, 17) * 20]),
     "softmax_not_finite": lambda: (Function(lambda x: (torch.softmax(x, 0), torch.log_softmax(x, 0))), [torch.tensor([[float("nan"), float("inf"), -float("inf"), -float("inf"), 1.0, 200.0], [0.0, 1.0, 2.0, -float("inf"), -300.0, -200.0]])]),
+    "layer_norm": lambda: (Function(lambda x, w, b: (F.layer_norm(x, (41,), w, b), F.layer_norm(x, (7, 41)), F.layer_norm(x, (41,), w), F.layer_norm(x, (41,), None, b, 0.1))), [seeded(3, 7, 41) * 3 + 5, seeded(41), seeded(41)]),
+    "group_norm": lambda: (Function(lambda x, w, b: (F.group_norm(x, 4, w, b), F.group_norm(x, 1), F.group_norm(x, 12, w), F.group_norm(x, 3, None, b, 0.1))), [seeded(2, 12, 5, 7) * 3 + 5, seeded(12), seeded(12)]),
+    "norms_not_finite": lambda: (Function(lambda x: (F.layer_norm(x, (12,)), F.group_norm(x, 2))), [not_finite(2, 4, 12)]),
     "networks_end": lambda: (nn.Sequential(with_norm(nn.Conv2d(3, 16, 3, 2, 1), nn.ReLU6()), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10), nn.Softmax(-1)), [seeded(1, 3, 32, 32)]),
 }  # fmt: skip
 
