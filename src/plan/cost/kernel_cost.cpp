@@ -395,9 +395,11 @@ double cheapest_cycles(Step step, const Family& family, const Target& target) {
   schedule.tensors.push_back({.storage = StorageId(0)});
   for (FeatureMap* map : {&step.ofm, &step.ifm, &step.ifm2}) map->tensor = TensorId(0);
   const KernelCost cost(schedule, family, target);
+  Feed feed;
+  if (step.per_channel) feed.scale_bytes = static_cast<double>(npu::kScaleEntryBytes * step.ofm.depth);
   double cycles = std::numeric_limits<double>::infinity();
   for (const BlockConfig& block : family.legal_blocks(step, target))
-    cycles = std::min(cycles, cost.of(step, block, {}).total);
+    cycles = std::min(cycles, cost.of(step, block, feed).total);
   return cycles;
 }
 
