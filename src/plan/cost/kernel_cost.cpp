@@ -265,7 +265,7 @@ void KernelCost::add_maps(const Step& op, const Geometry& g, PortLoad& load) con
     load.add(out.port, cycles, cycles);
   }
   if (has_no_macs(op)) {
-    read(op.ifm, elementwise_reads(op, op.ifm, {}, g), g.block);
+    read(op.ifm, elementwise_reads(op, op.ifm, op.first_broadcast, g), broadcast_part(g.block, op.first_broadcast));
     if (op.reads_second_map())
       read(op.ifm2, elementwise_reads(op, op.ifm2, op.broadcast, g), broadcast_part(g.block, op.broadcast));
     return;
@@ -352,7 +352,7 @@ double KernelCost::elementwise_cycles(const Step& op, const Geometry& g) const {
     return static_cast<double>(height * width * npu::elementwise_depth(what, detail_));
   };
   const double block = processed(g.block.height, g.block.width, g.block.depth);
-  double first = first_read(operand(op.ifm), g.block);
+  double first = first_read(operand(op.ifm), broadcast_part(g.block, op.first_broadcast));
   if (op.reads_second_map())
     first = std::max(first, first_read(operand(op.ifm2), broadcast_part(g.block, op.broadcast)));
   return npu::elementwise_cycles({.output_cycles = output_cycles_per_element(op, target_, out.chained) * block,
