@@ -56,6 +56,7 @@ constinit const Family kU85{.name = "an ethos-u85",
                                           .fast_weights = true,
                                           .symmetric_operands = true,
                                           .built_ins_read_tables = true,
+                                          .argmax_pools = true,
                                           .sums_narrow_channels = true}};
 
 }  // namespace carina::plan
