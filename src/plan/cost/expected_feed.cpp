@@ -58,7 +58,7 @@ Feed expected_feed(const Step& subop, const BlockConfig& block, const Context& c
   feed.weight_bytes = block.format == npu::WeightFormat::FWD
                           ? fast_bytes(all, block, facts)
                           : std::ceil(bits_of_weights(given, all, facts) / 8) + kHeaderBytes;
-  feed.zero_rate = (all - given + facts.zero_rate * given) / all;  // padding is decoded like other zeros
+  feed.zero_rate = facts.zero_rate;
   return feed;
 }
 

@@ -75,6 +75,12 @@ bool has_kernel(const Subgraph& graph, const Operator& op) {
   return kernel_of(KernelCall(graph, op)) != nullptr;
 }
 
+std::vector<std::string_view> operators_with_kernels() {
+  std::vector<std::string_view> names;
+  for (const KernelRow& row : kKernels) names.push_back(row.name);
+  return names;
+}
+
 Result<void> check_kernel(const Subgraph& graph, const Operator& op, const std::string& where) {
   const KernelCall call(graph, op);
   for (size_t i = 0; i < op.outputs.size(); ++i) CARINA_CHECKED(call.need_memory(where, call.out(i)));
