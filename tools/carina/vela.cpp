@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "command.h"
 #include "compile_command.h"
 #include "driver/compile.h"
+#include "inspect/litert_operators.h"
 #include "option_values.h"
 #include "targets/target.h"
 
@@ -73,10 +75,24 @@ Result<void> compile_network(const Options& options, const Console& console) {
   return compile_command::compile(request, outputs, console);
 }
 
+constexpr std::string_view kReportFlag = "--supported-ops-report";
+
+// Writes the report of operators to the current folder, under Vela's name.
+int write_operators(const Console& console) {
+  constexpr std::string_view kName = "SUPPORTED_OPS.md";
+  const std::filesystem::path path = std::filesystem::current_path() / kName;
+  std::ofstream file(path);
+  file << inspect::litert_operators_page();
+  file.close();
+  if (!file)
+    return report_failure(path.string(), {{.where = path.string(), .what = "the file cannot be written"}}, console);
+  fmt::print("Report file: {}\n", path.string());
+  return 0;
+}
+
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static Options options;
   app.add_option("NETWORK", options.network, "A .tflite, or with --output-format raw a .tosa")
-      ->required()
       ->check(CLI::ExistingFile);
   for (const vela::VelaFlag& flag : vela::vela_flags()) {
     const std::string& name = flag.name;
@@ -86,11 +102,22 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
              name == "--output-dir" ? "The folder of the files; default: output" : flag.description)
           ->allow_extra_args(false);
     } else if (name != "--version") {
-      app.add_flag_callback(name, [name] { options.values[name] = {""}; }, flag.description);
+      app.add_flag_callback(
+          name, [name] { options.values[name] = {""}; },
+          name == kReportFlag ? "Write SUPPORTED_OPS.md, the operators of LiteRT files" : flag.description);
     }
   }
   app.callback([&] {
     action = [&] {
+      if (options.values.contains(std::string(kReportFlag))) return write_operators(console);
+      if (options.network.empty()) {
+        return report_failure("carina vela",
+                              {{.where = "carina vela",
+                                .what = "no network is given",
+                                .expected = "a .tflite, or with --output-format raw a .tosa",
+                                .fault = Fault::kUsage}},
+                              console);
+      }
       const Result<void> done = compile_network(options, console);
       return done ? 0 : report_failure(options.network, done.error(), console);
     };

@@ -71,11 +71,12 @@ struct Options {
   bool pot_scale_int16 = true;  // of ADD and SUB: int16 scales are powers of two
   bool adj_x = false;           // of BATCH_MATMUL: the operand's last two axes are exchanged
   bool adj_y = false;
-  bool time_major = false;    // of UNIDIRECTIONAL_SEQUENCE_LSTM: [time, batch, ...]
-  float cell_clip = 0;        // of UNIDIRECTIONAL_SEQUENCE_LSTM; 0: none
-  int32_t rank = 1;           // of SVDF
-  int32_t init_subgraph = 0;  // of CALL_ONCE
-  std::string variable;       // of VAR_HANDLE: container and name
+  bool asymmetric_inputs = false;  // of hybrid FULLY_CONNECTED: the input is quantized with a zero point
+  bool time_major = false;         // of UNIDIRECTIONAL_SEQUENCE_LSTM: [time, batch, ...]
+  float cell_clip = 0;             // of UNIDIRECTIONAL_SEQUENCE_LSTM; 0: none
+  int32_t rank = 1;                // of SVDF
+  int32_t init_subgraph = 0;       // of CALL_ONCE
+  std::string variable;            // of VAR_HANDLE: container and name
 };
 
 constexpr int32_t kAbsent = -1;  // an operand that an operator does without

@@ -39,6 +39,7 @@ void read_table(const Table& from, Options& to) {
   if constexpr (requires { from.pot_scale_int16(); }) to.pot_scale_int16 = from.pot_scale_int16();
   if constexpr (requires { from.adj_x(); }) to.adj_x = from.adj_x();
   if constexpr (requires { from.adj_y(); }) to.adj_y = from.adj_y();
+  if constexpr (requires { from.asymmetric_inputs(); }) to.asymmetric_inputs = from.asymmetric_inputs();
   if constexpr (requires { from.time_major(); }) to.time_major = from.time_major();
   if constexpr (requires { from.cell_clip(); }) to.cell_clip = from.cell_clip();
   if constexpr (requires { from.rank(); }) to.rank = from.rank();

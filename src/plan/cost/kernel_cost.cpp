@@ -265,7 +265,7 @@ void KernelCost::add_maps(const Step& op, const Geometry& g, PortLoad& load) con
     load.add(out.port, cycles, cycles);
   }
   if (has_no_macs(op)) {
-    read(op.ifm, elementwise_reads(op, op.ifm, {}, g), g.block);
+    read(op.ifm, elementwise_reads(op, op.ifm, op.first_broadcast, g), broadcast_part(g.block, op.first_broadcast));
     if (op.reads_second_map())
       read(op.ifm2, elementwise_reads(op, op.ifm2, op.broadcast, g), broadcast_part(g.block, op.broadcast));
     return;
@@ -352,7 +352,7 @@ double KernelCost::elementwise_cycles(const Step& op, const Geometry& g) const {
     return static_cast<double>(height * width * npu::elementwise_depth(what, detail_));
   };
   const double block = processed(g.block.height, g.block.width, g.block.depth);
-  double first = first_read(operand(op.ifm), g.block);
+  double first = first_read(operand(op.ifm), broadcast_part(g.block, op.first_broadcast));
   if (op.reads_second_map())
     first = std::max(first, first_read(operand(op.ifm2), broadcast_part(g.block, op.broadcast)));
   return npu::elementwise_cycles({.output_cycles = output_cycles_per_element(op, target_, out.chained) * block,
@@ -395,9 +395,11 @@ double cheapest_cycles(Step step, const Family& family, const Target& target) {
   schedule.tensors.push_back({.storage = StorageId(0)});
   for (FeatureMap* map : {&step.ofm, &step.ifm, &step.ifm2}) map->tensor = TensorId(0);
   const KernelCost cost(schedule, family, target);
+  Feed feed;
+  if (step.per_channel) feed.scale_bytes = static_cast<double>(npu::kScaleEntryBytes * step.ofm.depth);
   double cycles = std::numeric_limits<double>::infinity();
   for (const BlockConfig& block : family.legal_blocks(step, target))
-    cycles = std::min(cycles, cost.of(step, block, {}).total);
+    cycles = std::min(cycles, cost.of(step, block, feed).total);
   return cycles;
 }
 

@@ -70,8 +70,8 @@ class KernelCost {
   std::array<size_t, kSpaces> ports_ = {};
 };
 
-// The cycles of a step in its cheapest block. Its feature maps are in the working space with their channels last; its
-// weights take no time. Selection compares forms of one operator by it.
+// The cycles of a step in its cheapest block. Its feature maps are in the working space with their channels last, and
+// its scales among the constants; its weights take no time. Selection compares forms of one operator by it.
 double cheapest_cycles(Step step, const Family& family, const Target& target);
 
 }  // namespace carina::plan

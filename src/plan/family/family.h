@@ -50,6 +50,13 @@ struct Abilities {
   bool transposed_results = false;
   // A second format of weights, which is decoded faster and takes more bytes (npu::WeightFormat::FWD).
   bool fast_weights = false;
+  // Either operand of an elementwise operation may be repeated, or be the scalar, and has a scale of its own. Other
+  // families repeat the second one only, and their scales depend on the order of operands.
+  bool symmetric_operands = false;
+  // The built-in sigmoid and tanh read a table, which the program has to load.
+  bool built_ins_read_tables = false;
+  // Pools whose results are the positions of the largest elements.
+  bool argmax_pools = false;
   // REDUCE_SUM of 8 and 16 bits. Other families use a convolution with weights of 1, which have to be fetched.
   bool sums_narrow_channels = false;
 };

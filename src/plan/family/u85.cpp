@@ -54,6 +54,9 @@ constinit const Family kU85{.name = "an ethos-u85",
                                           .wide_tables = true,
                                           .transposed_results = true,
                                           .fast_weights = true,
+                                          .symmetric_operands = true,
+                                          .built_ins_read_tables = true,
+                                          .argmax_pools = true,
                                           .sums_narrow_channels = true}};
 
 }  // namespace carina::plan

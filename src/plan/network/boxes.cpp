@@ -45,7 +45,7 @@ class BoxCutter {
  private:
   [[nodiscard]] bool repeats_where_it_must_not(const SharedAxis& axis) const {
     for (size_t k = 1; k < axis.strides.size(); ++k) {
-      if (k != may_repeat_ && axis.strides[k] == 0) return true;
+      if (k < may_repeat_ && axis.strides[k] == 0) return true;
     }
     return false;
   }
@@ -59,7 +59,7 @@ class BoxCutter {
 
   [[nodiscard]] bool side_by_side(const SharedAxis& axis) const {
     for (size_t k = 0; k < axis.strides.size(); ++k) {
-      if (axis.strides[k] != 1 && !(k == may_repeat_ && axis.strides[k] == 0)) return false;
+      if (axis.strides[k] != 1 && !(k >= may_repeat_ && axis.strides[k] == 0)) return false;
     }
     return true;
   }

@@ -36,9 +36,9 @@ inline constexpr size_t kNoBroadcast = static_cast<size_t>(-1);
 enum class ChannelAxis : uint8_t { kAny, kInnermost };
 
 // Divides the common iteration space of `views` into boxes, in order. All views have the shape of views[0], which is
-// the destination. An axis that an operand repeats has stride 0 in it. Only operand `may_repeat` may keep such axes
-// inside a box; for other operands, repeats are unrolled. The channels of a box are contiguous in all operands, or
-// there is one channel.
+// the destination. An axis that an operand repeats has stride 0 in it. Only the operands from `may_repeat` on may keep
+// such axes inside a box; for other operands, repeats are unrolled. The channels of a box are contiguous in all
+// operands, or there is one channel.
 std::vector<Box> boxes_of(std::span<const View> views, size_t may_repeat, ChannelAxis channels = ChannelAxis::kAny);
 
 // The feature map of one operand of a box.

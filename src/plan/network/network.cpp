@@ -42,7 +42,7 @@ bool has_two_zeros(std::span<const T> group) {
 TwoOfFour two_of_four(const Weights& weights) {
   TwoOfFour found;
   const auto channels = static_cast<size_t>(weights.in_channels);
-  if (channels < kGroup || weights.values.empty()) return found;
+  if (channels == 0 || weights.values.empty()) return found;
   weights.values.visit([&](const auto& values) {
     constexpr int kLeast = -127;
     found.groups = values.size() / channels * ((channels + kGroup - 1) / kGroup);

@@ -66,9 +66,10 @@ struct Weights {
 };
 
 // How near weights are to 2:4 sparsity: at most two weights other than zero among each four consecutive input channels,
-// at each tap of each filter.
+// at each tap of each filter. Weights of one or two input channels always are, because the NPU fills a group with
+// zeros.
 struct TwoOfFour {
-  size_t groups = 0;       // of four channels at one tap; 0: fewer than four input channels, or a depthwise kernel
+  size_t groups = 0;       // of four channels at one tap; 0: no weights
   size_t full_groups = 0;  // groups with more than two such weights; counting ends when more than a twentieth have
   bool fits = true;        // no weight is below -127
 

@@ -155,7 +155,7 @@ struct Step {
   FeatureMap ifm2 = {};            // kScalar: only its type and zero point are used
   int64_t scalar = 0;              // as stored, before the zero point is subtracted
   Broadcast broadcast = {};        // of ifm2
-  Broadcast first_broadcast = {};  // of ifm, if the family allows it (Family::broadcasts_both)
+  Broadcast first_broadcast = {};  // of ifm, if the family allows it (Abilities::symmetric_operands)
   bool swapped = false;            // op(ifm2, ifm)
 
   Kernel kernel = {};

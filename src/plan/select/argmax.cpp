@@ -8,8 +8,8 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
-// ARGMAX. For few int8 elements, one number holds both value and index. Otherwise it computes the indices of the
-// largest elements and takes the first.
+// ARGMAX. One pool gives the positions, if the NPU has such pools. Otherwise, for few int8 elements, one number holds
+// both value and index, and for others it computes the indices of the largest elements and takes the first.
 namespace carina::plan {
 namespace {
 
@@ -108,12 +108,42 @@ Result<void> by_indices(Selection& s, const Operand& x, size_t axis) {
   return {};
 }
 
+// A pool over whole rows, whose width is the axis and whose channels are the axes after it. Its results are the
+// positions in the row.
+//   Example: [1,48,48,17] over axis 1 is a pool of 48 columns over [1,1,48,816].
+Result<void> by_pool(Selection& s, const Operand& x, const Shape& shape) {
+  const Operand rows = with_shape(s, x, shape);
+  const View index = s.new_tensor("index", {1, shape[1], 1, shape[3]}, kSigned32);
+  CARINA_CHECKED(emit_window(s,
+                             {.kind = StepKind::kPool,
+                              .pool = npu::PoolingMode::ARGMAX_X,
+                              .ifm = rows,
+                              .ofm = index,
+                              .kernel = {.width = shape[2]},
+                              .padding = {}},
+                             store_only({}, kSigned32)));
+  s.define(s.output(), {.view = *reshaped(index, s.shape(s.output())), .type = kSigned32});
+  return {};
+}
+
+// [1, elements before the axis, the axis, elements after it].
+Shape rows_along(const Shape& shape, size_t axis) {
+  int64_t before = 1, after = 1;
+  for (size_t i = 0; i < axis; ++i) before *= shape[i];
+  for (size_t i = axis + 1; i < shape.rank(); ++i) after *= shape[i];
+  return {1, before, shape[axis], after};
+}
+
 }  // namespace
 
 Result<void> select_argmax(Selection& s) {
   const Operand x = s.plain(s.input(0));
   const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
   const int64_t size = x.view.axes[axis].size;
+  const Shape rows = rows_along(x.view.shape(), axis);
+  const auto fits = [](int64_t length) { return length <= npu::kMaxAxis; };
+  if (s.family().abilities.argmax_pools && x.type == kSigned8 && std::ranges::all_of(rows.dims(), fits))
+    return by_pool(s, x, rows);
   if (x.type == kSigned8 && size <= kMaxRankedChannels) return by_rank(s, x, axis);
   if (size > kMaxIndices)
     return s.reject("the axis is too long", fmt::format("at most {}", kMaxIndices), std::to_string(size));

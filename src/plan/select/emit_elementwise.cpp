@@ -6,7 +6,8 @@
 #include "plan/network/boxes.h"
 #include "plan/select/emit_internal.h"
 
-// Steps of elementwise operations. The NPU repeats only its second operand, so operands are exchanged or one is copied.
+// Steps of elementwise operations. Most NPUs repeat only the second operand, so operands are exchanged or one is
+// copied.
 //   Example: [1,1,1,8] - [1,4,4,8] becomes "second - first" with the operands exchanged.
 namespace carina::plan {
 namespace {
@@ -37,7 +38,7 @@ OperandScaling exchanged(OperandScaling operands) {
   return operands;
 }
 
-// Operands in the order that the NPU needs: only the second one may repeat. If both repeat, one is copied.
+// Operands in the order that the NPU needs. If only the second one may repeat and both do, one is copied.
 struct Arranged {
   Operand first;
   Operand second;
@@ -46,7 +47,7 @@ struct Arranged {
 };
 Arranged arranged(Selection& s, const View& dst, const Elementwise& what) {
   Arranged result{.first = what.a, .second = what.b, .operands = what.operands};
-  if (repeats(result.first.view, dst) == 1) return result;
+  if (repeats(result.first.view, dst) == 1 || s.family().abilities.symmetric_operands) return result;
   const bool both = repeats(result.second.view, dst) > 1;
   // Operand scales depend on the order of a subtraction, so the order is kept.
   const bool keep_order = !is_commutative(what.mode) && what.operands != OperandScaling{};
@@ -112,13 +113,15 @@ Elementwise with_its_scalar(Selection& s, const View& dst, const Elementwise& wh
     result.scalar = scalar_of(s, what.b);
     if (result.scalar) return result;
   }
-  const bool exchangeable = is_commutative(what.mode) || what.operands == OperandScaling{};
+  const bool is_symmetric = s.family().abilities.symmetric_operands;
+  const bool exchangeable = is_commutative(what.mode) || what.operands == OperandScaling{} || is_symmetric;
   if (!exchangeable || repeats(what.b.view, dst) > 1) return result;
   result.scalar = scalar_of(s, what.a);
   if (!result.scalar) return result;
   std::swap(result.a, result.b);
-  result.operands = exchanged(what.operands);
   result.scalar_first = !is_commutative(what.mode);
+  // The scales are in the order of the operation, which remains if the scalar is its first operand.
+  if (!result.scalar_first) result.operands = exchanged(what.operands);
   return result;
 }
 
@@ -131,12 +134,13 @@ void emit_elementwise(Selection& s, const View& dst, const Elementwise& given, c
   if (what.scalar) return emit_with_scalar(s, dst, what, epilogue);
   const Arranged order = arranged(s, dst, what);
   const std::array views{dst, broadcasted(order.first.view, dst.shape()), broadcasted(order.second.view, dst.shape())};
-  for (const Box& box : boxes_of(views, 2)) {
+  for (const Box& box : boxes_of(views, s.family().abilities.symmetric_operands ? 1 : 2)) {
     Step op = base_step(what, epilogue);
     op.ofm = feature_map(box, 0, dst.tensor, epilogue.type, epilogue.zero_point);
     op.ifm = feature_map(box, 1, order.first.view.tensor, order.first.type, order.first.zero_point);
     op.ifm2 = feature_map(box, 2, order.second.view.tensor, order.second.type, order.second.zero_point);
     op.second = SecondOperand::kFeatureMap;
+    op.first_broadcast = box.operands[1].broadcast;
     op.broadcast = box.operands[2].broadcast;
     op.operands = order.operands;
     op.swapped = order.swapped;

@@ -403,7 +403,7 @@ Activation Selection::activation_of(const ElementFunction& function) {
     activation.min = kSigned8.min();
     activation.max = kSigned8.max();
     activation.table = new_constant("table", std::as_bytes(std::span(function.results)), {kInputs8}, 4);
-  } else if (family_.abilities.wide_elements) {
+  } else if (family_.abilities.built_ins_read_tables) {
     const auto words = sigmoid_words(function.built_in);
     activation.table = new_constant("table", std::as_bytes(std::span(words)), {2048}, 1);
   }

@@ -4,11 +4,9 @@
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
-#include "npu/cost/channel.h"
-#include "npu/cost/cost.h"
+#include "plan/cost/kernel_cost.h"
 #include "plan/select/convolution_internal.h"
 #include "plan/select/emit_internal.h"
-#include "plan/select/estimate_internal.h"
 
 // Convolutions with a stride beyond the NPU's limit of 3 (patches of an image transformer), and first layers, whose few
 // channels leave multipliers idle. Elements of a window become channels, in one of three ways:
@@ -179,37 +177,34 @@ std::optional<Convolution> with_folded_columns(const PlanTensor& tensor, const C
   return folded;
 }
 
-FeatureMap map_of(const Shape& shape, ElementType type) {
-  return {.height = shape[kH], .width = shape[kW], .depth = shape[kC], .type = type};
+// The map of a view, rows and pixels where they stand in memory.
+FeatureMap map_of(const View& view, ElementType type) {
+  return {.height = view.axes[kH].size,
+          .width = view.axes[kW].size,
+          .depth = view.axes[kC].size,
+          .stride_y = view.axes[kH].stride,
+          .stride_x = view.axes[kW].stride,
+          .type = type};
 }
 
-// The cycles of reading an input once whose pixels overlap in memory: a burst for each pixel.
-double overlapping_read_cycles(const Selection& s, const Convolution& c) {
-  const View& view = c.ifm.view;
-  const int64_t depth = view.axes[kC].size;
-  if (view.axes[kW].stride == depth) return 0;
-  const Target& target = s.target();
-  // A copy that is yet to be made stands in the cache.
-  const int at = view.tensor.valid() ? target.memory.arena_port : target.memory.cache_port;
-  const npu::MemoryPort& port = target.system.ports[static_cast<size_t>(at)];
-  const auto element_bytes = static_cast<double>(c.ifm.type.bytes());
-  return npu::bus_bytes({.bytes = element_bytes * static_cast<double>(view.elements()),
-                         .run_bytes = element_bytes * static_cast<double>(depth),
-                         .burst_bytes = port.burst_bytes,
-                         .beat_bytes = target.limits().axi_port_bytes}) /
-         npu::channel_bytes_per_cycle(target.accelerator, port, npu::ReadChannel::kFeatureMaps);
+bool has_sparse_weights(const Selection& s, const Convolution& c) {
+  return s.uses_sparse_weights() &&
+         two_of_four({.out_channels = c.weight_shape[0], .in_channels = c.weight_shape[3], .values = c.weights})
+             .holds();
 }
 
 double cycles_of(const Selection& s, const Convolution& c, const Shape& out) {
-  const double cycles = cycles_of(s, {.kind = StepKind::kConv,
-                                      .ofm = map_of(out, c.ifm.type),
-                                      .ifm = map_of(c.ifm.view.shape(), c.ifm.type),
-                                      .kernel = c.kernel,
-                                      .padding = c.padding,
-                                      .per_channel = true,
-                                      .activation = {.min = c.ifm.type.min(), .max = c.ifm.type.max()},
-                                      .name = {}});
-  return std::max(cycles, overlapping_read_cycles(s, c));
+  return cheapest_cycles({.kind = StepKind::kConv,
+                          .ofm = map_of(dense_view({}, out), c.ifm.type),
+                          .ifm = map_of(c.ifm.view, c.ifm.type),
+                          .kernel = c.kernel,
+                          .padding = c.padding,
+                          .sparse_weights = has_sparse_weights(s, c),
+                          .per_channel = true,
+                          .activation = {.min = c.ifm.type.min(), .max = c.ifm.type.max()},
+                          .acc = c.ifm.type.bits == 16 ? AccWidth::kWide : AccWidth::kNarrow,
+                          .name = {}},
+                         s.family(), s.target());
 }
 
 // Elements under a row of a window are the channels of one pixel; pixels overlap in memory. `rows`: the input with the
@@ -234,12 +229,19 @@ Shape padded_rows(const Convolution& c) {
 
 // The cycles of a copy of whole rows and of the padding at both ends.
 double padding_cycles(const Selection& s, const Convolution& c) {
-  constexpr double kThreeOperations = 300;  // estimate: their first reads and last writes
-  const Shape shape = c.ifm.view.shape();
-  const FeatureMap rows = map_of({1, shape[kN], shape[kH], shape[kW] * shape[kC]}, c.ifm.type);
-  return kThreeOperations +
-         cycles_of(s,
-                   {.kind = StepKind::kPool, .pool = npu::PoolingMode::AVERAGE, .ofm = rows, .ifm = rows, .name = {}});
+  const int64_t channels = c.weight_shape[3];
+  const Shape shape = c.ifm.view.shape(), padded = padded_rows(c);
+  // Whole rows are pixels.
+  const auto copy_cycles = [&](int64_t columns) {
+    if (columns == 0) return 0.0;
+    const FeatureMap from = map_of(dense_view({}, {1, shape[kN], shape[kH], columns * channels}), c.ifm.type);
+    FeatureMap to = from;
+    to.stride_x = padded[kW] * channels;
+    return cheapest_cycles(
+        {.kind = StepKind::kPool, .pool = npu::PoolingMode::AVERAGE, .ofm = to, .ifm = from, .name = {}}, s.family(),
+        s.target());
+  };
+  return copy_cycles(shape[kW]) + copy_cycles(c.padding.left) + copy_cycles(c.padding.right);
 }
 
 View pad_rows(Selection& s, const Convolution& c) {
@@ -262,13 +264,16 @@ bool is_slow_input(Selection& s, const View& view) {
 // Uses windows of rows if that takes fewer cycles than `cycles`, with the copies for padding included.
 bool lay_row_windows(Selection& s, Convolution& c, const Shape& out, double cycles) {
   const View& view = c.ifm.view;
+  constexpr double kMostWithCopies = 0.97;
   if (c.kernel.width == 1 || c.kernel.dilation_x != 1 || c.kernel.width * c.weight_shape[3] > npu::kMaxAxis)
     return false;
   const bool as_it_is =
       c.padding.left + c.padding.right == 0 && has_dense_pixels(view, c.weight_shape[3]) && !is_slow_input(s, view);
   const View rows = as_it_is ? view : dense_view({}, padded_rows(c));
   const double copy = as_it_is ? 0 : padding_cycles(s, c);
-  if (cycles_of(s, over_row_windows(c, rows, out), out) + copy >= cycles) return false;
+  // Copies take memory and end a cascade, which is not worth a gain of a few percent.
+  const double max = as_it_is ? cycles : kMostWithCopies * cycles;
+  if (cycles_of(s, over_row_windows(c, rows, out), out) + copy >= max) return false;
   c = over_row_windows(c, as_it_is ? view : pad_rows(s, c), out);
   return true;
 }

@@ -305,12 +305,19 @@ void Selection::push(Step step) {
   network_.steps.push_back(std::move(step));
 }
 
+bool Selection::uses_sparse_weights() const {
+  return family_.limits.sparse_weights && options_.uses(Optimization::kSparseWeights);
+}
+
 bool Selection::has_sparse_weights(WeightsId id) {
-  if (!family_.limits.sparse_weights || !id.valid() || !options_.uses(Optimization::kSparseWeights)) return false;
+  if (!uses_sparse_weights() || !id.valid()) return false;
   const auto [known, is_new] = sparse_weights_.emplace(id.index(), false);
   if (!is_new) return known->second;
   const TwoOfFour found = two_of_four(network_.material[id]);
   known->second = found.holds();
+  // That a group is not full has to do with the network's form, not with pruning.
+  constexpr int64_t kWholeGroup = 4;
+  if (network_.material[id].in_channels < kWholeGroup) return known->second;
   sparse_layers_ += found.holds() ? 1 : 0;
   if (found.nearly_holds()) {
     nearly_sparse_ +=

@@ -163,6 +163,8 @@ class Selection {
   View new_tensor(std::string name, const Shape& shape, ElementType type);
   TensorId new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes);
   void push(Step step);
+  // Whether the NPU has a form of weights of which two of each four are zero, and may use it.
+  [[nodiscard]] bool uses_sparse_weights() const;
   // Returns whether the NPU can use that two of each four weights are zero (two_of_four).
   bool has_sparse_weights(WeightsId id);
   // Reports a product of two activations that Options::dynamic_weights would make faster. The message is given once per

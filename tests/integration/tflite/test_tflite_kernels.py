@@ -116,6 +116,91 @@ def test_dense_float_network(run_carina, tmp_path):
     compare(m, [data], run_carina, tmp_path, ["FULLY_CONNECTED", "SOFTMAX"])
 
 
+@pytest.mark.parametrize("scales", [0, 1, 6], ids=["float", "hybrid", "hybrid_per_channel"])
+@pytest.mark.parametrize("padding", [0, 1], ids=["same", "valid"])
+def test_float_image_network(padding, scales, run_carina, tmp_path):
+    """Windows with strides, dilation and padding; hybrid: the weights of CONV_2D are int8 beside float activations."""
+    random = np.random.default_rng(7)
+
+    def normal(*shape):
+        return random.standard_normal(shape).astype(np.float32)
+
+    m = Model()
+    h, w = (5, 4) if padding == 0 else (4, 3)
+    wide, deep = m.tensor("wide", (2, h, w, 6), np.float32), m.tensor("deep", (2, h, w, 12), np.float32)
+    mean, y = m.tensor("mean", (2, h, w, 12), np.float32), m.output("y", (2, h * w * 12), np.float32)
+    bytes_of = random.integers(-127, 128, (6, 3, 2, 3)).astype(np.int8)
+    weights = (
+        m.constant("w", bytes_of, scale=np.linspace(0.01, 0.02, scales))
+        if scales
+        else m.constant("w", normal(6, 3, 2, 3))
+    )
+    m.op("CONV_2D", [m.input("x", (2, 9, 7, 3), np.float32), weights, m.constant("b", normal(6))], [wide], "Conv2DOptions",
+         padding=padding, strideH=2, strideW=2, fusedActivationFunction=1)  # fmt: skip
+    # As many results as its input has, in both paddings: 3x3 with "same".
+    m.op("DEPTHWISE_CONV_2D", [wide, m.constant("d", normal(1, 3, 3, 12)), m.constant("e", normal(12))], [deep],
+         "DepthwiseConv2DOptions", padding=0, strideH=1, strideW=1, depthMultiplier=2, dilationHFactor=2)  # fmt: skip
+    m.op(
+        "AVERAGE_POOL_2D",
+        [deep],
+        [mean],
+        "Pool2DOptions",
+        padding=0,
+        strideH=1,
+        strideW=1,
+        filterHeight=2,
+        filterWidth=3,
+    )
+    m.op("RESHAPE", [mean, ints(m, 2, h * w * 12)], [y], "ReshapeOptions", newShape=[2, h * w * 12])
+    compare(
+        m,
+        [3 * normal(2, 9, 7, 3)],
+        run_carina,
+        tmp_path,
+        ["CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "RESHAPE"],
+    )
+
+
+@pytest.mark.parametrize("hybrid", [False, True], ids=["float", "hybrid"])
+def test_float_recurrent_cell(hybrid, run_carina, tmp_path):
+    """One step of a cell as converters unroll it: gates of two products, parts of a row, sigmoid and tanh."""
+    random = np.random.default_rng(8)
+
+    def normal(*shape):
+        return random.standard_normal(shape).astype(np.float32)
+
+    m = Model()
+    f = np.float32
+    frames, state = m.input("frames", (3, 1, 10), f), m.input("state", (1, 2, 6), f)
+    steps = [m.tensor(f"step_{i}", (1, 10), f) for i in range(3)]
+    m.op("UNPACK", [frames], steps, "UnpackOptions", num=3, axis=0)
+    hidden = m.tensor("hidden", (1, 6), f)
+    ends = [ints(m, 0, 1, 0), ints(m, 1, 2, 6), ints(m, 1, 1, 1)]
+    m.op("STRIDED_SLICE", [state, *ends], [hidden], "StridedSliceOptions", beginMask=5, endMask=5, shrinkAxisMask=2)
+    backwards = m.output("backwards", (1, 2, 3), f)
+    ends = [ints(m, 0, 0, -1), ints(m, 1, 2, -7), ints(m, 1, 1, -2)]
+    m.op("STRIDED_SLICE", [state, *ends], [backwards], "StridedSliceOptions")
+
+    def dense(x, depth, name):
+        quantized = m.constant(name, random.integers(-127, 128, (12, depth)).astype(np.int8), scale=0.013)
+        y = m.tensor(f"{name}_product", (1, 12), f)
+        weights = quantized if hybrid else m.constant(name, normal(12, depth))
+        m.op("FULLY_CONNECTED", [x, weights, m.constant(f"{name}_bias", normal(12))], [y], "FullyConnectedOptions")
+        return y
+
+    gates, a, b = m.tensor("gates", (1, 12), f), m.tensor("a", (1, 6), f), m.tensor("b", (1, 6), f)
+    m.op("ADD", [dense(steps[1], 10, "w"), dense(hidden, 6, "u")], [gates], "AddOptions")
+    m.op("SPLIT", [m.constant("axis", np.array(1, np.int32)), gates], [a, b], "SplitOptions", numSplits=2)
+    sigmoid, tanh, product = (m.tensor(name, (1, 6), f) for name in ("sigmoid", "tanh", "product"))
+    m.op("LOGISTIC", [a], [sigmoid])
+    m.op("TANH", [b], [tanh])
+    m.op("MUL", [sigmoid, tanh], [product], "MulOptions")
+    m.op("PACK", [product, hidden], [m.output("packed", (1, 2, 6), f)], "PackOptions", valuesCount=2, axis=1)
+    data = [3 * normal(3, 1, 10), normal(1, 2, 6)]
+    data[0][1, 0, :2] = 30, -30  # also where the sigmoid leaves the formula out
+    compare(m, data, run_carina, tmp_path, ["UNPACK", "STRIDED_SLICE", "FULLY_CONNECTED", "SPLIT", "LOGISTIC", "PACK"])
+
+
 def test_product_of_scales_of_uint8_is_a_float(run_carina, tmp_path):
     """A convolution of deeplabv3_dm05_uint8: with a product in double, 1 of some 20,000 results differs."""
     random = np.random.default_rng(7)

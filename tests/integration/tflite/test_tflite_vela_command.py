@@ -17,6 +17,9 @@ FLAGS = {
     ],
 }  # fmt: skip
 
+# Operators of Vela's table that Carina does not read.
+MISSING = {"SUM"}
+
 
 @pytest.mark.parametrize("flags", FLAGS)
 def test_files_have_the_names_and_columns_of_vela(flags, run_carina, tmp_path):
@@ -45,3 +48,21 @@ def test_default_npu_and_folder_are_those_of_vela(run_carina, tmp_path, monkeypa
 def test_unknown_flag_is_a_usage_error(run_carina, tmp_path):
     (tmp_path / "net.tflite").write_bytes(chain())
     assert "--optimize" in run_carina(["vela", tmp_path / "net.tflite", "--optimize", "Size"], expect=2).stderr
+
+
+def test_report_of_operators_lists_those_of_vela(run_carina, tmp_path, monkeypatch):
+    """Every operator that the pinned Vela puts on ethos-u85 is listed, as one for the NPU or for the CPU."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "theirs").mkdir()
+    subprocess.run([VELA, "--supported-ops-report"], check=True, capture_output=True, cwd=tmp_path / "theirs")
+    run_carina(["vela", "--supported-ops-report"])
+
+    def listed(folder, begin):
+        text = (folder / "SUPPORTED_OPS.md").read_text().split(begin, 1)[1].split("\n\n")
+        table = next(part for part in text if part.startswith("|"))
+        return {line.split("|")[1].strip() for line in table.splitlines()[2:]}
+
+    theirs = listed(tmp_path / "theirs", "## Ethos-U85 TFLite Summary Table")
+    assert len(theirs) > 60
+    assert theirs - listed(tmp_path, "# Supported operators") == MISSING
+    assert "no network is given" in run_carina(["vela"], expect=2).stderr

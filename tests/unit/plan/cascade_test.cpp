@@ -12,10 +12,10 @@ namespace {
 
 using testing::HasSubstr;
 
-// A 32x32 image with many channels in the middle, and an addition around two of the convolutions.
+// A 32x32 map of 8 channels, with many channels in the middle, and an addition around two of the convolutions.
 ir::Graph wide_middle() {
   GraphBuilder b;
-  const auto x = b.conv(b.input("x", DType::kInt8, {1, 32, 32, 4}), 16, 3, 1);
+  const auto x = b.conv(b.input("x", DType::kInt8, {1, 32, 32, 8}), 16, 3, 1);
   const auto y = b.conv(b.conv(x, 64, 1, 0), 16, 3, 1);
   const auto wide = [&](ir::ValueId v) { return b.rescale(v, DType::kInt32, 1 << 30, 11); };
   const auto sum = b.op(TosaOp::ADD, {wide(x), wide(y)}, DType::kInt32, {1, 32, 32, 16});

@@ -172,6 +172,10 @@ std::vector<int8_t> random_weights(const Shape& shape) {
   return weights;
 }
 
+std::vector<int16_t> widened(const std::vector<int8_t>& values) {
+  return {values.begin(), values.end()};
+}
+
 TEST(U85Family, two_of_four_weights_take_half_the_time) {
   const Shape shape{128, 3, 3, 128};
   const std::vector<int8_t> dense = random_weights(shape);
@@ -191,6 +195,20 @@ TEST(U85Family, two_of_four_weights_take_half_the_time) {
     EXPECT_EQ(schedule_of(convolution_of(sparse, shape, 24), target).stripes[0].block.sparsity,
               npu::WeightSparsity::NONE);
     sparse[2] = 0;
+  }
+}
+
+// Of a group of four channels, an input of one or two channels has no more than two. So the first layer of a network
+// may take half the multiplications, whatever its weights are.
+TEST(U85Family, weights_of_one_or_two_input_channels_are_two_of_four) {
+  for (const int64_t channels : {1, 2, 3}) {
+    const Shape shape{16, 10, 8, channels};
+    const TwoOfFour found = two_of_four({.out_channels = 16,
+                                         .height = 10,
+                                         .width = 8,
+                                         .in_channels = channels,
+                                         .values = widened(random_weights(shape))});
+    EXPECT_EQ(found.holds(), channels < 3) << channels;
   }
 }
 

@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <limits>
 
+#include "frontend/tflite/kernels/float_activation_internal.h"
+#include "frontend/tflite/kernels/hybrid_internal.h"
 #include "frontend/tflite/kernels/kernel_call_internal.h"
 
-// Kernels of floats: CAST, QUANTIZE, DEQUANTIZE, DIV, SQRT, FULLY_CONNECTED and SOFTMAX; and FLOOR_DIV of int32. Sums
-// are in the order of the operands and in float, as in LiteRT's reference kernels, so that their bits are the same.
+// Kernels of floats: ADD, CAST, QUANTIZE, DEQUANTIZE, DIV, LOGISTIC, MUL, SQRT, TANH, FULLY_CONNECTED (also hybrid:
+// with int8 weights) and SOFTMAX; and FLOOR_DIV of int32. Sums are in the order of the operands and in float, as in
+// LiteRT's reference kernels, so that their bits are the same.
 namespace carina::tflite {
 
 namespace {
@@ -30,28 +33,6 @@ Result<void> check_unary_kernel(const KernelCall& call, const std::string& where
 Result<void> need_scale(const KernelCall& call, const std::string& where, const Tensor& tensor) {
   if (tensor.quantization.scales.size() == 1 && KernelCall::scale(tensor) > 0) return {};
   return call.reject(where, "a tensor is not quantized with one scale", {}, tensor.name);
-}
-
-float activated(Activation activation, float x) {
-  switch (activation) {
-    case Activation::kRelu:
-      return std::max(x, 0.0F);
-    case Activation::kReluN1To1:
-      return std::clamp(x, -1.0F, 1.0F);
-    case Activation::kRelu6:
-      return std::clamp(x, 0.0F, 6.0F);
-    case Activation::kNone:
-    case Activation::kTanh:
-    case Activation::kSignBit:
-      return x;
-  }
-  return x;
-}
-
-Result<void> need_activation(const KernelCall& call, const std::string& where) {
-  const Activation activation = call.op().options.activation;
-  if (activation != Activation::kTanh && activation != Activation::kSignBit) return {};
-  return call.reject(where, "the fused activation is not supported", "none, RELU, RELU6 or RELU_N1_TO_1");
 }
 
 // The element of an operand that belongs to an element of the result: its axes of size 1 repeat.
@@ -155,13 +136,12 @@ Result<void> run_square_root(const KernelCall& call, const TensorBytes& bytes, c
   return {};
 }
 
-// DIV of floats; FLOOR_DIV of floats or int32.
-Result<void> check_division(const KernelCall& call, const std::string& where) {
-  const bool is_float = call.has(0) && call.in(0).dtype == DType::kFp32;
-  const std::span<const DType> type = is_float ? std::span<const DType>(kFloats) : std::span<const DType>(kInt32s);
+namespace {
+
+Result<void> check_two_operands(const KernelCall& call, const std::string& where, std::span<const DType> type) {
   for (const size_t i : {size_t{0}, size_t{1}}) CARINA_CHECKED(call.need_type(where, i, type));
   CARINA_CHECKED(call.need_result(where, type));
-  CARINA_CHECKED(need_activation(call, where));
+  CARINA_CHECKED(need_float_activation(call, where));
   const Shape& out = call.out().shape;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const Shape& in = call.in(i).shape;
@@ -171,6 +151,72 @@ Result<void> check_division(const KernelCall& call, const std::string& where) {
     if (!fits) return call.reject(where, "the operands' shapes do not fit", to_string(out), to_string(in));
   }
   return {};
+}
+
+// result = function(a, b) of floats, element by element.
+template <typename Function>
+void run_two_operands(const KernelCall& call, const TensorBytes& bytes, const Function& function) {
+  const Repeated first(call.in(0).shape, call.out().shape), second(call.in(1).shape, call.out().shape);
+  const auto a = values_of<float>(bytes.read(call.op().inputs[0])),
+             b = values_of<float>(bytes.read(call.op().inputs[1]));
+  const std::span<float> to = values_of<float>(bytes.write(call.op().outputs[0]));
+  for (size_t i = 0; i < to.size(); ++i)
+    to[i] = activated(call.op().options.activation, function(a[first(i)], b[second(i)]));
+}
+
+template <typename Function>
+void run_one_operand(const KernelCall& call, const TensorBytes& bytes, const Function& function) {
+  std::ranges::transform(values_of<float>(bytes.read(call.op().inputs[0])),
+                         values_of<float>(bytes.write(call.op().outputs[0])).begin(), function);
+}
+
+}  // namespace
+
+Result<void> check_addition(const KernelCall& call, const std::string& where) {
+  return check_two_operands(call, where, kFloats);
+}
+
+Result<void> run_addition(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  run_two_operands(call, bytes, [](float a, float b) { return a + b; });
+  return {};
+}
+
+Result<void> check_product(const KernelCall& call, const std::string& where) {
+  return check_two_operands(call, where, kFloats);
+}
+
+Result<void> run_product(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  run_two_operands(call, bytes, [](float a, float b) { return a * b; });
+  return {};
+}
+
+Result<void> check_logistic(const KernelCall& call, const std::string& where) {
+  return check_unary_kernel(call, where, kFloats, kFloats);
+}
+
+// Far from zero the reference kernel leaves the formula out.
+Result<void> run_logistic(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  constexpr float kUpper = 16.619047164916992188F, kLower = -9.0F;
+  run_one_operand(call, bytes, [](float x) {
+    if (x > kUpper) return 1.0F;
+    return x < kLower ? std::exp(x) : 1.0F / (1.0F + std::exp(-x));
+  });
+  return {};
+}
+
+Result<void> check_tangent(const KernelCall& call, const std::string& where) {
+  return check_unary_kernel(call, where, kFloats, kFloats);
+}
+
+Result<void> run_tangent(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  run_one_operand(call, bytes, [](float x) { return std::tanh(x); });
+  return {};
+}
+
+// DIV of floats; FLOOR_DIV of floats or int32.
+Result<void> check_division(const KernelCall& call, const std::string& where) {
+  const bool is_float = call.has(0) && call.in(0).dtype == DType::kFp32;
+  return check_two_operands(call, where, is_float ? std::span<const DType>(kFloats) : std::span<const DType>(kInt32s));
 }
 
 Result<void> run_division(const KernelCall& call, const TensorBytes& bytes, const std::string& where) {
@@ -198,11 +244,18 @@ Result<void> run_division(const KernelCall& call, const TensorBytes& bytes, cons
 }
 
 Result<void> check_fully_connected(const KernelCall& call, const std::string& where) {
-  for (const size_t i : {size_t{0}, size_t{1}}) CARINA_CHECKED(call.need_type(where, i, kFloats));
+  constexpr std::array kWeights{DType::kFp32, DType::kInt8};
+  CARINA_CHECKED(call.need_type(where, 0, kFloats));
+  CARINA_CHECKED(call.need_type(where, 1, kWeights));
   if (call.has(2)) CARINA_CHECKED(call.need_type(where, 2, kFloats));
   CARINA_CHECKED(call.need_result(where, kFloats));
-  CARINA_CHECKED(need_activation(call, where));
+  CARINA_CHECKED(need_float_activation(call, where));
   const Shape& weights = call.in(1).shape;
+  if (call.in(1).dtype == DType::kInt8) {
+    CARINA_CHECKED(need_scale(call, where, call.in(1)));
+    const bool is_symmetric = KernelCall::zero_point(call.in(1)) == 0 && !call.op().options.asymmetric_inputs;
+    if (!is_symmetric) return call.reject(where, "int8 weights beside floats with a zero point, of weights or input");
+  }
   if (weights.rank() != 2 || weights[0] < 1 || weights[1] < 1 || call.op().options.weights_format != 0)
     return call.reject(where, "the weights are not a matrix", {}, to_string(weights));
   const int64_t elements = call.in(0).shape.elements();
@@ -212,7 +265,34 @@ Result<void> check_fully_connected(const KernelCall& call, const std::string& wh
   return {};
 }
 
+namespace {
+
+// Each row of the input is quantized by itself.
+void multiply_hybrid(const KernelCall& call, const TensorBytes& bytes) {
+  const auto depth = static_cast<size_t>(call.in(1).shape[1]), channels = static_cast<size_t>(call.in(1).shape[0]);
+  const auto x = values_of<float>(bytes.read(call.op().inputs[0]));
+  const auto weights = values_of<int8_t>(bytes.read(call.op().inputs[1]));
+  const auto bias = call.has(2) ? values_of<float>(bytes.read(call.op().inputs[2])) : std::span<const float>();
+  const std::span<float> y = values_of<float>(bytes.write(call.op().outputs[0]));
+  for (size_t row = 0; row * channels < y.size(); ++row) {
+    const QuantizedInput q = symmetric(x.subspan(row * depth, depth));
+    const float scale = q.scale * KernelCall::scale(call.in(1));
+    for (size_t channel = 0; channel < channels; ++channel) {
+      int32_t total = 0;
+      for (size_t d = 0; d < depth; ++d) total += q.values[d] * weights[channel * depth + d];
+      const float start = bias.empty() ? 0.0F : bias[channel];
+      y[row * channels + channel] = activated(call.op().options.activation, start + static_cast<float>(total) * scale);
+    }
+  }
+}
+
+}  // namespace
+
 Result<void> run_fully_connected(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  if (call.in(1).dtype == DType::kInt8) {
+    multiply_hybrid(call, bytes);
+    return {};
+  }
   const auto depth = static_cast<size_t>(call.in(1).shape[1]), channels = static_cast<size_t>(call.in(1).shape[0]);
   const auto x = values_of<float>(bytes.read(call.op().inputs[0])),
              weights = values_of<float>(bytes.read(call.op().inputs[1]));

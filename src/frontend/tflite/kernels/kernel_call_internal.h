@@ -21,7 +21,7 @@ class KernelCall {
   [[nodiscard]] const Operator& op() const { return op_; }
   [[nodiscard]] bool has(size_t i) const { return i < op_.inputs.size() && op_.inputs[i] != kAbsent; }
   [[nodiscard]] const Tensor& in(size_t i) const { return graph_.tensors[static_cast<size_t>(op_.inputs[i])]; }
-  [[nodiscard]] const Tensor& out() const { return graph_.tensors[static_cast<size_t>(op_.outputs[0])]; }
+  [[nodiscard]] const Tensor& out(size_t i = 0) const { return graph_.tensors[static_cast<size_t>(op_.outputs[i])]; }
   [[nodiscard]] const Tensor& intermediate(size_t i) const {
     return graph_.tensors[static_cast<size_t>(op_.intermediates[i])];
   }
@@ -118,19 +118,31 @@ void with_type(DType dtype, const Visit& visit) {
 #define CARINA_TFLITE_KERNEL(name)                                             \
   Result<void> check_##name(const KernelCall& call, const std::string& where); \
   Result<void> run_##name(const KernelCall& call, const TensorBytes& bytes, const std::string& where);
+CARINA_TFLITE_KERNEL(addition)
 CARINA_TFLITE_KERNEL(arg_max)
+CARINA_TFLITE_KERNEL(average_pool)
 CARINA_TFLITE_KERNEL(cast)
+CARINA_TFLITE_KERNEL(convolution)
+CARINA_TFLITE_KERNEL(depthwise_convolution)
 CARINA_TFLITE_KERNEL(dequantize)
 CARINA_TFLITE_KERNEL(division)
 CARINA_TFLITE_KERNEL(fully_connected)
 CARINA_TFLITE_KERNEL(gather_nd)
+CARINA_TFLITE_KERNEL(logistic)
 CARINA_TFLITE_KERNEL(lstm)
+CARINA_TFLITE_KERNEL(pack)
+CARINA_TFLITE_KERNEL(product)
 CARINA_TFLITE_KERNEL(quantize)
+CARINA_TFLITE_KERNEL(reshape)
 CARINA_TFLITE_KERNEL(resize_bilinear)
 CARINA_TFLITE_KERNEL(scatter_nd)
 CARINA_TFLITE_KERNEL(softmax)
+CARINA_TFLITE_KERNEL(split)
 CARINA_TFLITE_KERNEL(square_root)
+CARINA_TFLITE_KERNEL(strided_slice)
 CARINA_TFLITE_KERNEL(svdf)
+CARINA_TFLITE_KERNEL(tangent)
+CARINA_TFLITE_KERNEL(unpack)
 #undef CARINA_TFLITE_KERNEL
 
 }  // namespace carina::tflite

@@ -33,25 +33,39 @@ bool has_wide_indices(const KernelCall& call) {
 }
 
 constexpr auto kKernels = std::to_array<KernelRow>({
+    {"ADD", has_floats, check_addition, run_addition},
     {"ARG_MAX", has_wide_indices, check_arg_max, run_arg_max},
+    {"AVERAGE_POOL_2D", has_floats, check_average_pool, run_average_pool},
     {"CAST", is_cast_of_other_types, check_cast, run_cast},
+    {"CONV_2D", has_floats, check_convolution, run_convolution},
+    {"DEPTHWISE_CONV_2D", has_floats, check_depthwise_convolution, run_depthwise_convolution},
     {"DEQUANTIZE", has_floats, check_dequantize, run_dequantize},
     {"DIV", has_floats, check_division, run_division},
     {"FLOOR_DIV", always, check_division, run_division},
     {"FULLY_CONNECTED", has_floats, check_fully_connected, run_fully_connected},
     {"GATHER_ND", always, check_gather_nd, run_gather_nd},
+    {"LOGISTIC", has_floats, check_logistic, run_logistic},
+    {"MUL", has_floats, check_product, run_product},
+    {"PACK", has_floats, check_pack, run_pack},
     {"QUANTIZE", has_floats, check_quantize, run_quantize},
+    {"RESHAPE", has_floats, check_reshape, run_reshape},
     {"RESIZE_BILINEAR", always, check_resize_bilinear, run_resize_bilinear},
     {"SCATTER_ND", always, check_scatter_nd, run_scatter_nd},
     {"SOFTMAX", has_floats, check_softmax, run_softmax},
+    {"SPLIT", has_floats, check_split, run_split},
     {"SQRT", has_floats, check_square_root, run_square_root},
+    {"STRIDED_SLICE", has_floats, check_strided_slice, run_strided_slice},
     {"SVDF", always, check_svdf, run_svdf},
+    {"TANH", has_floats, check_tangent, run_tangent},
     {"UNIDIRECTIONAL_SEQUENCE_LSTM", always, check_lstm, run_lstm},
+    {"UNPACK", has_floats, check_unpack, run_unpack},
 });
 
 const KernelRow* kernel_of(const KernelCall& call) {
-  if (call.op().outputs.size() != 1) return nullptr;
-  const auto* row = std::ranges::find(kKernels, call.op().name, &KernelRow::name);
+  const Operator& op = call.op();
+  const bool has_many = op.name == "SPLIT" || op.name == "UNPACK";
+  if (op.outputs.empty() || (op.outputs.size() != 1 && !has_many)) return nullptr;
+  const auto* row = std::ranges::find(kKernels, op.name, &KernelRow::name);
   return row != kKernels.end() && row->applies(call) ? row : nullptr;
 }
 
@@ -61,9 +75,15 @@ bool has_kernel(const Subgraph& graph, const Operator& op) {
   return kernel_of(KernelCall(graph, op)) != nullptr;
 }
 
+std::vector<std::string_view> operators_with_kernels() {
+  std::vector<std::string_view> names;
+  for (const KernelRow& row : kKernels) names.push_back(row.name);
+  return names;
+}
+
 Result<void> check_kernel(const Subgraph& graph, const Operator& op, const std::string& where) {
   const KernelCall call(graph, op);
-  CARINA_CHECKED(call.need_memory(where, call.out()));
+  for (size_t i = 0; i < op.outputs.size(); ++i) CARINA_CHECKED(call.need_memory(where, call.out(i)));
   return kernel_of(call)->check(call, where);
 }
 

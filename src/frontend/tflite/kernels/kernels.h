@@ -8,6 +8,8 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "carina/result.h"
 #include "frontend/tflite/model.h"
@@ -22,6 +24,9 @@ struct TensorBytes {
 
 // Whether an operator with these tensors has a kernel here.
 bool has_kernel(const Subgraph& graph, const Operator& op);
+
+// The names of the operators that have a kernel for some types, in alphabetic order.
+std::vector<std::string_view> operators_with_kernels();
 
 // Checks an operator for which has_kernel(). Errors: a form of it that is not supported: other types, shapes that do
 // not fit, peephole connections.

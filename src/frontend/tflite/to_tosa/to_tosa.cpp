@@ -6,6 +6,7 @@
 #include "frontend/tflite/reader.h"
 #include "frontend/tflite/tflite.h"
 #include "frontend/tflite/to_tosa/ops_internal.h"
+#include "frontend/tflite/to_tosa/rules.h"
 
 // A model becomes a TOSA graph operator by operator: rules.def has the function of each. uint8 values are int8 between
 // the operators, 128 less; only the graph's inputs and outputs keep their bits.
@@ -211,6 +212,12 @@ Result<ir::Module> to_tosa(const Model& model, const std::string& where) {
 Result<ir::Module> read_tflite(const Buffer& file, const std::string& where) {
   CARINA_TRY(const Model model, read_model(file, where));
   return to_tosa(model, where);
+}
+
+std::vector<std::string_view> operators_with_rules() {
+  std::vector<std::string_view> names;
+  for (const Rule& rule : kRules) names.push_back(rule.name);
+  return names;
 }
 
 }  // namespace carina::tflite

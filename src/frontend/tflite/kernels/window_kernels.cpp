@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "frontend/tflite/kernels/float_activation_internal.h"
+#include "frontend/tflite/kernels/hybrid_internal.h"
+#include "frontend/tflite/kernels/kernel_call_internal.h"
+
+// Kernels with a window over floats: CONV_2D, DEPTHWISE_CONV_2D and AVERAGE_POOL_2D. Sums are in the order
+// of LiteRT's reference kernels: rows, columns, channels of the window.
+//
+// The weights of CONV_2D may be int8 ("hybrid"). The input is then quantized too, each image by itself: with a zero
+// point
+// if the weights have a scale per channel, otherwise symmetrically. Sums are integers, which are scaled to floats.
+namespace carina::tflite {
+
+namespace {
+
+constexpr std::array kImageTypes{DType::kFp32};
+constexpr std::array kWeightTypes{DType::kFp32, DType::kInt8};
+constexpr size_t kN = 0, kH = 1, kW = 2, kC = 3;
+
+// One axis of the window: positions of taps in the input.
+struct WindowAxis {
+  int64_t size = 1;  // of the input
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  int64_t before = 0;  // padding
+
+  [[nodiscard]] int64_t extent() const { return (kernel - 1) * dilation + 1; }
+  [[nodiscard]] int64_t results(Padding padding) const {
+    return padding == Padding::kSame ? (size + stride - 1) / stride : (size - extent() + stride) / stride;
+  }
+  [[nodiscard]] bool is_valid() const {
+    constexpr int64_t kMax = 1 << 20;
+    const auto fits = [](int64_t n) { return n >= 1 && n <= kMax; };
+    return fits(size) && fits(kernel) && fits(stride) && fits(dilation);
+  }
+  // Calls visit(tap, position) for the taps of a result that are inside the input.
+  template <typename Visit>
+  void each_tap(int64_t result, const Visit& visit) const {
+    for (int64_t tap = 0; tap < kernel; ++tap) {
+      const int64_t at = result * stride - before + tap * dilation;
+      if (at >= 0 && at < size) visit(tap, at);
+    }
+  }
+};
+
+struct WindowAxes {
+  WindowAxis y, x;
+};
+
+WindowAxes window_of(const KernelCall& call, int64_t height, int64_t width) {
+  const auto& o = call.op().options;
+  WindowAxes axes{.y = {.size = call.in(0).shape[kH], .kernel = height, .stride = o.stride_h, .dilation = o.dilation_h},
+                  .x = {.size = call.in(0).shape[kW], .kernel = width, .stride = o.stride_w, .dilation = o.dilation_w}};
+  if (o.padding != Padding::kSame) return axes;
+  for (WindowAxis* axis : {&axes.y, &axes.x}) {
+    if (!axis->is_valid()) continue;
+    const int64_t needed = (axis->results(o.padding) - 1) * axis->stride + axis->extent();
+    axis->before = std::max<int64_t>(needed - axis->size, 0) / 2;
+  }
+  return axes;
+}
+
+Result<void> check_images(const KernelCall& call, const std::string& where) {
+  CARINA_CHECKED(call.need_type(where, 0, kImageTypes));
+  CARINA_CHECKED(call.need_result(where, kImageTypes));
+  CARINA_CHECKED(need_float_activation(call, where));
+  if (call.in(0).shape.rank() == 4 && call.out().shape.rank() == 4) return {};
+  return call.reject(where, "input or result is not NHWC", {}, to_string(call.in(0).shape));
+}
+
+// Checks that the window gives a result of the declared shape.
+Result<void> check_window(const KernelCall& call, const std::string& where, const WindowAxes& axes, int64_t channels) {
+  const Padding padding = call.op().options.padding;
+  if (!axes.y.is_valid() || !axes.x.is_valid()) return call.reject(where, "a size, stride or dilation is out of range");
+  const Shape expected{call.in(0).shape[kN], axes.y.results(padding), axes.x.results(padding), channels};
+  if (call.out().shape == expected && expected.elements() > 0) return {};
+  return call.reject(where, "the shapes do not fit", to_string(expected), to_string(call.out().shape));
+}
+
+Result<void> check_bias(const KernelCall& call, const std::string& where, int64_t channels) {
+  if (!call.has(2)) return {};
+  CARINA_CHECKED(call.need_type(where, 2, kImageTypes));
+  if (call.in(2).shape.elements() == channels) return {};
+  return call.reject(where, "the bias has another size than the channels", {}, to_string(call.in(2).shape));
+}
+
+std::span<const float> bias_of(const KernelCall& call, const TensorBytes& bytes) {
+  return call.has(2) ? values_of<float>(bytes.read(call.op().inputs[2])) : std::span<const float>();
+}
+
+size_t place(const Shape& shape, int64_t n, int64_t y, int64_t x, int64_t c) {
+  return static_cast<size_t>(((n * shape[kH] + y) * shape[kW] + x) * shape[kC] + c);
+}
+
+// Calls visit(n, y, x) for each pixel of the result.
+template <typename Visit>
+void each_pixel(const Shape& shape, const Visit& visit) {
+  for (int64_t n = 0; n < shape[kN]; ++n) {
+    for (int64_t y = 0; y < shape[kH]; ++y) {
+      for (int64_t x = 0; x < shape[kW]; ++x) visit(n, y, x);
+    }
+  }
+}
+
+}  // namespace
+
+Result<void> check_convolution(const KernelCall& call, const std::string& where) {
+  CARINA_CHECKED(check_images(call, where));
+  CARINA_CHECKED(call.need_type(where, 1, kWeightTypes));
+  const Tensor& weights = call.in(1);
+  if (weights.shape.rank() != 4 || weights.shape[3] != call.in(0).shape[kC])
+    return call.reject(where, "the weights do not fit the input", to_string(call.in(0).shape),
+                       to_string(weights.shape));
+  const int64_t channels = weights.shape[0];
+  if (weights.dtype == DType::kInt8) {
+    const auto count = static_cast<int64_t>(weights.quantization.scales.size());
+    const bool is_symmetric = std::ranges::all_of(weights.quantization.zero_points, [](int64_t z) { return z == 0; });
+    if (!weights.is_constant || (count != channels && count != 1) || !is_symmetric)
+      return call.reject(where, "int8 weights beside floats need one scale, or one per channel, and no zero point", {},
+                         weights.name);
+  }
+  CARINA_CHECKED(check_bias(call, where, channels));
+  return check_window(call, where, window_of(call, weights.shape[kH], weights.shape[kW]), channels);
+}
+
+namespace {
+
+void convolve_floats(const KernelCall& call, const TensorBytes& bytes, const WindowAxes& axes) {
+  const Shape &in = call.in(0).shape, &kernel = call.in(1).shape, &out = call.out().shape;
+  const auto x = values_of<float>(bytes.read(call.op().inputs[0])),
+             weights = values_of<float>(bytes.read(call.op().inputs[1])), bias = bias_of(call, bytes);
+  const std::span<float> result = values_of<float>(bytes.write(call.op().outputs[0]));
+  each_pixel(out, [&](int64_t n, int64_t oy, int64_t ox) {
+    for (int64_t o = 0; o < out[kC]; ++o) {
+      float total = 0;
+      axes.y.each_tap(oy, [&](int64_t ky, int64_t iy) {
+        axes.x.each_tap(ox, [&](int64_t kx, int64_t ix) {
+          const size_t from = place(in, n, iy, ix, 0), by = place(kernel, o, ky, kx, 0);
+          for (size_t c = 0; c < static_cast<size_t>(in[kC]); ++c) total += x[from + c] * weights[by + c];
+        });
+      });
+      const float biased = total + (bias.empty() ? 0.0F : bias[static_cast<size_t>(o)]);
+      result[place(out, n, oy, ox, o)] = activated(call.op().options.activation, biased);
+    }
+  });
+}
+
+void convolve_hybrid(const KernelCall& call, const TensorBytes& bytes, const WindowAxes& axes) {
+  const Shape &in = call.in(0).shape, &kernel = call.in(1).shape, &out = call.out().shape;
+  const auto x = values_of<float>(bytes.read(call.op().inputs[0]));
+  const auto weights = values_of<int8_t>(bytes.read(call.op().inputs[1]));
+  const auto bias = bias_of(call, bytes);
+  const std::span<float> result = values_of<float>(bytes.write(call.op().outputs[0]));
+  const auto image = static_cast<size_t>(in[kH] * in[kW] * in[kC]);
+  std::vector<QuantizedInput> images;
+  const std::span<const float> scales = call.in(1).quantization.scales;
+  const bool is_per_channel = scales.size() > 1;
+  for (size_t n = 0; n < static_cast<size_t>(in[kN]); ++n) {
+    const std::span<const float> values = x.subspan(n * image, image);
+    images.push_back(is_per_channel ? with_zero_point(values) : symmetric(values));
+  }
+  each_pixel(out, [&](int64_t n, int64_t oy, int64_t ox) {
+    const QuantizedInput& q = images[static_cast<size_t>(n)];
+    for (int64_t o = 0; o < out[kC]; ++o) {
+      int32_t total = 0;
+      axes.y.each_tap(oy, [&](int64_t ky, int64_t iy) {
+        axes.x.each_tap(ox, [&](int64_t kx, int64_t ix) {
+          const size_t from = place(in, 0, iy, ix, 0), by = place(kernel, o, ky, kx, 0);
+          for (size_t c = 0; c < static_cast<size_t>(in[kC]); ++c)
+            total += weights[by + c] * (q.values[from + c] - q.zero_point);
+        });
+      });
+      const auto sum = static_cast<float>(total);
+      float y = is_per_channel ? sum * scales[static_cast<size_t>(o)] * q.scale : sum * (q.scale * scales[0]);
+      if (!bias.empty()) y += bias[static_cast<size_t>(o)];
+      result[place(out, n, oy, ox, o)] = activated(call.op().options.activation, y);
+    }
+  });
+}
+
+}  // namespace
+
+Result<void> run_convolution(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  const WindowAxes axes = window_of(call, call.in(1).shape[kH], call.in(1).shape[kW]);
+  if (call.in(1).dtype == DType::kInt8) {
+    convolve_hybrid(call, bytes, axes);
+  } else {
+    convolve_floats(call, bytes, axes);
+  }
+  return {};
+}
+
+Result<void> check_depthwise_convolution(const KernelCall& call, const std::string& where) {
+  CARINA_CHECKED(check_images(call, where));
+  CARINA_CHECKED(call.need_type(where, 1, kImageTypes));
+  const Shape& weights = call.in(1).shape;
+  const int64_t channels = call.in(0).shape[kC];
+  if (weights.rank() != 4 || weights[0] != 1 || channels < 1 || weights[3] % channels != 0)
+    return call.reject(where, "the weights do not fit the input", to_string(call.in(0).shape), to_string(weights));
+  CARINA_CHECKED(check_bias(call, where, weights[3]));
+  return check_window(call, where, window_of(call, weights[kH], weights[kW]), weights[3]);
+}
+
+Result<void> run_depthwise_convolution(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  const Shape &in = call.in(0).shape, &kernel = call.in(1).shape, &out = call.out().shape;
+  const WindowAxes axes = window_of(call, kernel[kH], kernel[kW]);
+  const int64_t multiplier = out[kC] / in[kC];
+  const auto x = values_of<float>(bytes.read(call.op().inputs[0])),
+             weights = values_of<float>(bytes.read(call.op().inputs[1])), bias = bias_of(call, bytes);
+  const std::span<float> result = values_of<float>(bytes.write(call.op().outputs[0]));
+  each_pixel(out, [&](int64_t n, int64_t oy, int64_t ox) {
+    for (int64_t o = 0; o < out[kC]; ++o) {
+      float total = 0;
+      axes.y.each_tap(oy, [&](int64_t ky, int64_t iy) {
+        axes.x.each_tap(ox, [&](int64_t kx, int64_t ix) {
+          total += x[place(in, n, iy, ix, o / multiplier)] * weights[place(kernel, 0, ky, kx, o)];
+        });
+      });
+      const float biased = total + (bias.empty() ? 0.0F : bias[static_cast<size_t>(o)]);
+      result[place(out, n, oy, ox, o)] = activated(call.op().options.activation, biased);
+    }
+  });
+  return {};
+}
+
+Result<void> check_average_pool(const KernelCall& call, const std::string& where) {
+  CARINA_CHECKED(check_images(call, where));
+  const auto& o = call.op().options;
+  return check_window(call, where, window_of(call, o.filter_h, o.filter_w), call.in(0).shape[kC]);
+}
+
+// The mean of the elements inside the input.
+Result<void> run_average_pool(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  const Shape &in = call.in(0).shape, &out = call.out().shape;
+  const auto& o = call.op().options;
+  const WindowAxes axes = window_of(call, o.filter_h, o.filter_w);
+  const auto x = values_of<float>(bytes.read(call.op().inputs[0]));
+  const std::span<float> result = values_of<float>(bytes.write(call.op().outputs[0]));
+  each_pixel(out, [&](int64_t n, int64_t oy, int64_t ox) {
+    for (int64_t c = 0; c < out[kC]; ++c) {
+      float total = 0, count = 0;
+      axes.y.each_tap(oy, [&](int64_t /*ky*/, int64_t iy) {
+        axes.x.each_tap(ox, [&](int64_t /*kx*/, int64_t ix) {
+          total += x[place(in, n, iy, ix, c)];
+          count += 1;
+        });
+      });
+      result[place(out, n, oy, ox, c)] = activated(o.activation, total / count);
+    }
+  });
+  return {};
+}
+
+}  // namespace carina::tflite
