@@ -80,7 +80,7 @@ def run_schedule(run_carina, tmp_path):
         steps = [{"method": method, "inputs": [x.tolist() for x in inputs]} for method, inputs in schedule()]
         (tmp_path / "steps.json").write_text(json.dumps(steps))
         run_carina(["run", program, "--schedule", tmp_path / "steps.json", "-o", tmp_path / "out"])
-        return [np.load(tmp_path / "out" / f"step{n:02}_0.npy") for n in range(len(steps))]
+        return [np.load(tmp_path / "out" / f"step{n:02}.npy") for n in range(len(steps))]
 
     return run
 
