@@ -60,6 +60,9 @@ void count_copies_of_state(const pte::Plan& plan, Package& result) {
   const runtime::DelegateState state(program, 0, runtime::npu_argument_place);
   result.state_in_delegate_bytes = static_cast<int64_t>(state.state_bytes());
   result.copied_bytes += static_cast<int64_t>(state.moved_bytes()) - 2 * result.state_in_delegate_bytes;
+  result.planned_bytes = 0;
+  for (size_t i = 0; i < program.planned_buffers(0); ++i)
+    result.planned_bytes += static_cast<int64_t>(state.planned_bytes(i));
 }
 
 std::vector<pte::Delegate> packaged(const Delegated& delegated) {

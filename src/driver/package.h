@@ -15,7 +15,9 @@ namespace carina::driver {
 
 struct Package {
   std::vector<std::byte> program;  // the .pte
-  int64_t planned_bytes = 0;       // bytes that the executor plans for the values between delegates and kernels
+  // What Carina's runtime plans for the values between delegates and kernels. ExecuTorch's plans
+  // state_in_delegate_bytes more.
+  int64_t planned_bytes = 0;
   // What a run copies of the state, in bytes: by write-backs at its end; by delegates, to their scratch memory and back,
   // in ExecuTorch's runtime, and in Carina's, where state_in_delegate_bytes of the state stay in the scratch memory and
   // take no planned memory.

@@ -15,9 +15,12 @@ std::string copies_text(const Package& package) {
   if (package.official_copied_bytes == 0) return text;
   text +=
       fmt::format(", and {} to the delegate's memory and back in ExecuTorch's runtime", package.official_copied_bytes);
-  if (package.state_in_delegate_bytes == 0) return text + " and in Carina's";
-  return text + fmt::format("; in Carina's {}, since {} bytes stay in the delegate's memory and take no other",
-                            package.copied_bytes, package.state_in_delegate_bytes);
+  if (package.state_in_delegate_bytes == 0)
+    return text + " and in Carina's, since it has other readers or its place is needed";
+  return text + fmt::format(
+                    "; in Carina's {}, since {} bytes stay in the delegate's memory, which ExecuTorch's runtime plans "
+                    "apart",
+                    package.copied_bytes, package.state_in_delegate_bytes);
 }
 
 }  // namespace
