@@ -1,7 +1,7 @@
 // Which values of a recurrent or cached network may have 16 bits at next to no cost. A network that takes one step at a
 // time multiplies each weight once or a few times, so the NPU waits for the weights, and activations are small.
 // Products of 16 bits then cost few cycles. These keep 8 bits:
-//   - operands of products of two computed matrices: ethos-u55 has none of 16 bits, and a cache of 16 bits takes twice
+//   - operands of products of two computed matrices: some NPUs have none of 16 bits, and a cache of 16 bits takes twice
 //     the memory;
 //   - operands and results of functions that saturate, as the gates of a recurrent cell. A table of 16 bits has 2 KB
 //     instead of 256 bytes, which come from flash like weights, and 8 bits tell the numbers from 0 to 1 apart well;

@@ -233,11 +233,16 @@ def test_methods_in_python_take_sequences_by_method(package):
     data = {name: samples_of(name) for name in modules()}
     one = package.compile(programs(), sequences={name: [x] for name, x in data.items()}, **given)
     assert one.pte == package.compile(programs(), calibration=data, **given).pte
-    two = package.compile(programs(), sequences={name: [x[:1], x[1:]] for name, x in data.items()}, **given)
+    two = package.compile(programs(), sequences={name: [x[:1], x[-1:]] for name, x in data.items()}, **given)
     for (method, x), truth in zip(schedule(), eager(), strict=True):
         got = two[method].run(*x)[0]
-        assert 10 * np.log10((truth**2).sum() / ((got - truth.reshape(got.shape)) ** 2).sum()) > 15
-    mixed = package.compile(programs(), sequences={"forward": [data["forward"]]}, calibration={"reset": data["reset"], "get": data["get"]}, **given)
+        assert 10 * np.log10((truth**2).sum() / ((got - truth.reshape(got.shape)) ** 2).sum()) > 10  # of few samples
+    mixed = package.compile(
+        programs(),
+        sequences={"forward": [data["forward"]]},
+        calibration={"reset": data["reset"], "get": data["get"]},
+        **given,
+    )
     assert mixed.pte == one.pte
     with pytest.raises(package.UsageError, match="not by method"):
         package.compile(programs(), sequences=[data["forward"]], **given)
