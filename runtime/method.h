@@ -21,8 +21,8 @@ struct MemoryManager {
   Arena* scratch = nullptr;                       // for kernels and delegates; freed after each call
   std::span<const std::span<std::byte>> planned;  // one for each planned buffer, at least of its size, 16-byte aligned
   // The scratch memory of the delegate that the state stays in, of DelegateState::scratch_bytes(), 16-byte aligned, and
-  // zeros like planned memory. Nothing else may use it. Planned buffers then have DelegateState::planned_bytes(). Empty:
-  // all state is in planned memory.
+  // zeros like planned memory. Nothing else may use it. Planned buffers then have DelegateState::planned_bytes().
+  // Empty: all state is in planned memory.
   std::span<std::byte> delegate = {};
 };
 

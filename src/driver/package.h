@@ -18,9 +18,9 @@ struct Package {
   // What Carina's runtime plans for the values between delegates and kernels. ExecuTorch's plans
   // state_in_delegate_bytes more.
   int64_t planned_bytes = 0;
-  // What a run copies of the state, in bytes: by write-backs at its end; by delegates, to their scratch memory and back,
-  // in ExecuTorch's runtime, and in Carina's, where state_in_delegate_bytes of the state stay in the scratch memory and
-  // take no planned memory.
+  // What a run copies of the state, in bytes: by write-backs at its end; by delegates, to their scratch memory and
+  // back, in ExecuTorch's runtime, and in Carina's, where state_in_delegate_bytes of the state stay in the scratch
+  // memory and take no planned memory.
   int64_t written_back_bytes = 0;
   int64_t official_copied_bytes = 0;
   int64_t copied_bytes = 0;

@@ -6,8 +6,8 @@
 #include <map>
 #include <string_view>
 
-#include "base/memory/memory_planner.h"
 #include "base/checked_math.h"
+#include "base/memory/memory_planner.h"
 #include "facts/aten_composites.h"
 #include "facts/aten_traits.h"
 #include "facts/executorch.h"
