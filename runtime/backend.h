@@ -17,6 +17,16 @@ struct CompileSpec {
   std::span<const std::byte> value;
 };
 
+// Where a delegate has an argument in its scratch memory.
+struct ArgumentPlace {
+  size_t offset = 0;
+  size_t bytes = 0;
+  size_t scratch_bytes = 0;  // of the whole scratch memory
+  bool is_output = false;
+};
+// Finds the place of an argument in a delegate's blob. Returns false if there is no such argument.
+using PlaceOf = bool (*)(std::span<const std::byte> blob, size_t argument, ArgumentPlace& place);
+
 // Runs the subgraphs of one backend. One object serves all delegates of all methods.
 class Backend {
  public:
@@ -27,6 +37,9 @@ class Backend {
   // from `arena`. *handle is passed to execute().
   virtual Error init(std::span<const std::byte> blob, std::span<const CompileSpec> specs, Arena& arena,
                      void** handle) = 0;
+  // How its delegates place their arguments: always at the start of what they allocate from scratch, and a state whose
+  // data are at its place already is not copied. nullptr: they have no such places.
+  [[nodiscard]] virtual PlaceOf place_of() const { return nullptr; }
   // Runs the delegate. `arguments`: the inputs, then the outputs. Allocations from `scratch` end when the call returns.
   virtual Error execute(void* handle, Arguments arguments, Arena& scratch) = 0;
 

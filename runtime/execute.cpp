@@ -51,7 +51,9 @@ Error Method::run(const Instruction& instruction, size_t& next) {
       return Error::kOk;
     case Kind::kDelegate: {
       const Delegate& delegate = delegates_[instruction.target];
-      return delegate.backend->execute(delegate.handle, instruction.arguments, *scratch_);
+      if (delegate_memory_.empty()) return delegate.backend->execute(delegate.handle, instruction.arguments, *scratch_);
+      Arena own(delegate_memory_);
+      return delegate.backend->execute(delegate.handle, instruction.arguments, own);
     }
     case Kind::kMove:
       *instruction.arguments[1] = *instruction.arguments[0];

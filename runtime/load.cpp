@@ -171,8 +171,13 @@ Error Method::load(const Program& program, size_t method, const MemoryManager& m
   if (method >= program.methods()) return Error::kInvalidArgument;
   if (memory.method == nullptr || memory.scratch == nullptr) return Error::kInvalidArgument;
   if (memory.planned.size() < program.planned_buffers(method)) return Error::kInvalidArgument;
+  DelegateState state;
+  if (!memory.delegate.empty()) {
+    state = DelegateState(program, method, linkage.backends);
+    if (state.scratch_bytes() == 0 || memory.delegate.size() < state.scratch_bytes()) return Error::kInvalidArgument;
+  }
   for (size_t i = 0; i < program.planned_buffers(method); ++i) {
-    const size_t wanted = program.planned_buffer_bytes(method, i);
+    const size_t wanted = state.scratch_bytes() > 0 ? state.planned_bytes(i) : program.planned_buffer_bytes(method, i);
     if (memory.planned[i].size() >= wanted) continue;
     problem_.arena = MemoryArena::kPlanned;
     problem_.planned_buffer = static_cast<uint32_t>(i);
@@ -180,8 +185,9 @@ Error Method::load(const Program& program, size_t method, const MemoryManager& m
     return Error::kOutOfMemory;
   }
   scratch_ = memory.scratch;
+  delegate_memory_ = memory.delegate.first(state.scratch_bytes());
   plan_ = &plan_of(program.file_, method);
-  const Error error = Loader(*this, program, method, memory, linkage).load();
+  const Error error = Loader(*this, program, method, memory, linkage, state).load();
   if (error != Error::kOk) {  // leaves no partially loaded method
     Problem problem = problem_;
     if (error == Error::kOutOfMemory) set_missing(problem, MemoryArena::kMethod, *memory.method);

@@ -30,7 +30,12 @@ bool has_possible_size(std::span<const int32_t> sizes, size_t bytes) {
 
 }  // namespace
 
-Error Method::Loader::find_planned(const fb::AllocationDetails& allocation, Tensor& tensor) {
+Error Method::Loader::find_planned(const fb::AllocationDetails& allocation, size_t value, Tensor& tensor) {
+  size_t in_delegate = 0;
+  if (state_.find(value, in_delegate)) {
+    tensor.data = memory_.delegate.data() + in_delegate;
+    return is_aligned(tensor.data, tensor.type) ? Error::kOk : Error::kInvalidProgram;
+  }
   const size_t buffer = allocation.memory_id();
   const uint64_t offset = uint64_t{allocation.memory_offset_high()} << 32 | allocation.memory_offset_low();
   if (buffer < 1 || buffer > memory_.planned.size()) return Error::kInvalidProgram;
@@ -91,8 +96,9 @@ Error Method::Loader::load_initial_values() {
 }
 
 // Sets the memory of a tensor: planned memory, a constant of the program, external data, or the caller's memory.
-Error Method::Loader::place_tensor(const fb::Tensor& source, Tensor& tensor) {
-  if (const fb::AllocationDetails* allocation = source.allocation_info()) return find_planned(*allocation, tensor);
+Error Method::Loader::place_tensor(const fb::Tensor& source, size_t value, Tensor& tensor) {
+  if (const fb::AllocationDetails* allocation = source.allocation_info())
+    return find_planned(*allocation, value, tensor);
   const std::byte* data = nullptr;
   if (is_external(source)) {
     CARINA_RT_TRY(find_external(source, tensor, data));
@@ -123,7 +129,7 @@ Error Method::Loader::load_tensor(const fb::Tensor& source, EValue& value) {
     tensor = Tensor(type, own.first(sizes.size()), order, nullptr);
     tensor.resizable = true;
   }
-  CARINA_RT_TRY(place_tensor(source, tensor));
+  CARINA_RT_TRY(place_tensor(source, static_cast<size_t>(&value - method_.values_.data()), tensor));
   value = EValue(tensor);
   return Error::kOk;
 }

@@ -20,6 +20,10 @@ struct MemoryManager {
   Arena* method = nullptr;                        // for the tables of the method; used at load only
   Arena* scratch = nullptr;                       // for kernels and delegates; freed after each call
   std::span<const std::span<std::byte>> planned;  // one for each planned buffer, at least of its size, 16-byte aligned
+  // The scratch memory of the delegate that the state stays in, of DelegateState::scratch_bytes(), 16-byte aligned, and
+  // zeros like planned memory. Nothing else may use it. Planned buffers then have DelegateState::planned_bytes().
+  // Empty: all state is in planned memory.
+  std::span<std::byte> delegate = {};
 };
 
 struct Linkage {
@@ -147,6 +151,7 @@ class Method {
   std::span<Delegate> delegates_;
   std::span<RuntimeNumber> numbers_;
   std::span<InitialValue> initial_values_;
+  std::span<std::byte> delegate_memory_;              // empty: delegates allocate from scratch
   const pte::schema::ExecutionPlan* plan_ = nullptr;  // for the names of the state
   Arena* scratch_ = nullptr;
   bool loaded_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/delegate_state.h"
 #include "runtime/format_internal.h"
 #include "runtime/method.h"
 
@@ -95,8 +96,14 @@ inline bool is_computed_number(std::string_view name) {
 // Loads a method from a program in steps, each of which may fail. Allocates from the method arena only.
 class Method::Loader {
  public:
-  Loader(Method& method, const Program& program, size_t index, const MemoryManager& memory, const Linkage& linkage)
-      : method_(method), program_(program), plan_(plan_of(program.file_, index)), memory_(memory), linkage_(linkage) {}
+  Loader(Method& method, const Program& program, size_t index, const MemoryManager& memory, const Linkage& linkage,
+         const DelegateState& state)
+      : method_(method),
+        program_(program),
+        plan_(plan_of(program.file_, index)),
+        memory_(memory),
+        linkage_(linkage),
+        state_(state) {}
 
   Error load();
 
@@ -122,8 +129,8 @@ class Method::Loader {
   Error load_int_list(const flatbuffers::Vector<int64_t>* items, EValue& value);
   Error load_tensor_list(const flatbuffers::Vector<int32_t>* items, EValue& value);
   Error load_tensor(const fb::Tensor& source, EValue& value);
-  Error place_tensor(const fb::Tensor& source, Tensor& tensor);
-  Error find_planned(const fb::AllocationDetails& allocation, Tensor& tensor);
+  Error place_tensor(const fb::Tensor& source, size_t value, Tensor& tensor);
+  Error find_planned(const fb::AllocationDetails& allocation, size_t value, Tensor& tensor);
   Error find_external(const fb::Tensor& source, const Tensor& tensor, const std::byte*& data);
   Error load_initial_values();
   Error find_initial(const fb::Tensor& source, const Tensor& tensor, const std::byte*& data);
@@ -152,6 +159,7 @@ class Method::Loader {
   const fb::ExecutionPlan& plan_;
   const MemoryManager& memory_;
   const Linkage& linkage_;
+  const DelegateState& state_;
 };
 
 }  // namespace carina::runtime

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "runtime/delegate_state.h"
 #include "runtime/kernel.h"
 #include "runtime/method.h"
 
@@ -14,6 +15,7 @@ namespace carina::runtime {
 // One program in one block of memory: the shortest way from an array in flash to outputs. `carina compile -o model.h`
 // writes a class on top of it, whose load() and run() have the program's sizes and types.
 //   Memory: planned buffers, each rounded up to 16 bytes | tables of the method | scratch of kernels and delegates
+// The state that only the delegate reads and writes stays in its scratch memory (delegate_state.h).
 class Model {
  public:
   // What the last error is about.
@@ -43,17 +45,25 @@ class Model {
     std::array<std::span<std::byte>, kMaxPlannedBuffers> planned;
     const size_t buffers = program_.planned_buffers(0);
     std::span<std::byte> free = memory.first(memory.size() - scratch);
+    std::span<std::byte> working = memory.last(scratch);
+    const DelegateState state(program_, 0, backends);
+    const size_t kept = rounded(state.scratch_bytes());
+    if (kept > scratch) return Error::kOutOfMemory;
+    std::memset(working.data(), 0, kept);
     for (size_t i = 0; i < buffers; ++i) {
-      const size_t bytes = rounded(program_.planned_buffer_bytes(0, i));
+      const size_t bytes = rounded(state.planned_bytes(i));
       if (i == planned.size() || bytes > free.size()) return Error::kOutOfMemory;
       planned[i] = free.first(bytes);
       std::memset(planned[i].data(), 0, bytes);  // state without an initial value starts at zero
       free = free.subspan(bytes);
     }
     tables_ = Arena(free);
-    scratch_ = Arena(memory.last(scratch));
+    scratch_ = Arena(working.subspan(kept));
     return method_.load(program_, 0,
-                        {.method = &tables_, .scratch = &scratch_, .planned = std::span(planned).first(buffers)},
+                        {.method = &tables_,
+                         .scratch = &scratch_,
+                         .planned = std::span(planned).first(buffers),
+                         .delegate = working.first(state.scratch_bytes())},
                         {.kernels = portable_kernels(), .backends = backends});
   }
   Error set_input(size_t index, const void* data, size_t bytes) {

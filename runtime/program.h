@@ -39,6 +39,7 @@ class Program {
   [[nodiscard]] size_t file_bytes() const { return file_.size(); }
 
  private:
+  friend class DelegateState;
   friend class Method;
   friend class MethodSizer;
   // The bytes of segment `index`, and of constant `index`. Returns false if the index is out of range.

@@ -5,6 +5,7 @@
 
 #include "facts/executorch.h"
 #include "runtime/backend.h"
+#include "runtime/delegate_state.h"
 #include "runtime/method_internal.h"
 
 namespace carina::runtime {
@@ -152,8 +153,10 @@ Error method_sizes(const Program& program, size_t method, const Sizers& sizers, 
   sizes = {};
   if (method >= program.methods()) return Error::kInvalidArgument;
   CARINA_RT_TRY(MethodSizer(program, method, sizers, types).measure(sizes));
-  for (size_t i = 0; i < program.planned_buffers(method); ++i)
-    sizes.planned_bytes += rounded(program.planned_buffer_bytes(method, i));
+  const DelegateState state(program, method, sizers.place_of);
+  sizes.delegate_bytes = state.scratch_bytes();
+  sizes.delegate_state_bytes = state.state_bytes();
+  for (size_t i = 0; i < program.planned_buffers(method); ++i) sizes.planned_bytes += rounded(state.planned_bytes(i));
   return Error::kOk;
 }
 

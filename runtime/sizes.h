@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "runtime/backend.h"
 #include "runtime/error.h"
 #include "runtime/evalue.h"
 #include "runtime/program.h"
@@ -37,12 +38,17 @@ using KernelStack = size_t (*)(std::string_view kernel);
 struct Sizers {
   DelegateSizer delegate = nullptr;
   KernelStack kernel_stack = nullptr;
+  PlaceOf place_of = nullptr;  // nullptr: the state is in planned memory, as in ExecuTorch's runtime
 };
 
 struct MethodSizes {
   size_t method_bytes = 0;   // what Method::load() takes of a method arena that begins at a multiple of 16 bytes
   size_t planned_bytes = 0;  // of all planned buffers, each rounded up to 16 bytes
   size_t scratch_bytes = 0;  // the largest scratch of a delegate
+  // With Sizers::place_of: the part of scratch_bytes in which the state of the only delegate stays
+  // (MemoryManager::delegate), which is not in planned_bytes then. 0: all state is planned.
+  size_t delegate_bytes = 0;
+  size_t delegate_state_bytes = 0;  // the state that stays there
   // Calls of kernels that allocate scratch memory by the values of their inputs (masks, FFTs), which are not known
   // here. 0: scratch_bytes is exact.
   uint32_t calls_with_more_scratch = 0;

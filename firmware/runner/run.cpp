@@ -10,6 +10,7 @@
 #include "firmware/runner/options.h"
 #include "firmware/runner/perf.h"
 #include "firmware/runner/tensors.h"
+#include "runtime/delegate_state.h"
 #include "runtime/kernel.h"
 #include "runtime/method.h"
 
@@ -27,6 +28,8 @@ struct Session {
   runtime::Arena method_arena;
   runtime::Arena temp_arena;
   runtime::Method method;
+  runtime::DelegateState state;
+  std::span<std::byte> delegate;  // the start of the temp pool, in which the state of the only delegate stays
   Perf perf;
   // The uses of the method pool, in bytes.
   size_t planned_bytes = 0;
@@ -97,7 +100,7 @@ bool plan_memory(std::span<std::span<std::byte>> planned) {
   runtime::Arena& arena = session.method_arena;
   info().text("Setup Method allocator pool. Size: ").number(signed_of(arena.total_bytes())).text(" bytes.");
   for (size_t i = 0; i < planned.size(); ++i) {
-    const size_t bytes = session.program.planned_buffer_bytes(session.method_index, i);
+    const size_t bytes = session.state.planned_bytes(i);
     info().text("Setting up planned buffer ").number(signed_of(i)).text(", size ").number(signed_of(bytes)).text(".");
     auto* memory = static_cast<std::byte*>(arena.allocate(bytes));
     if (memory == nullptr) return out_of_memory("method", arena, "cannot set up a planned buffer");
@@ -108,7 +111,29 @@ bool plan_memory(std::span<std::span<std::byte>> planned) {
   return true;
 }
 
+// Divides the temp pool: what the delegate keeps from run to run, and what is free after each call.
+bool plan_temp_pool(std::span<runtime::Backend* const> backends) {
+  session.state = runtime::DelegateState(session.program, session.method_index, backends);
+  const size_t bytes = session.state.scratch_bytes();
+  runtime::Arena& arena = session.temp_arena;
+  if (bytes == 0) return true;
+  auto* memory = static_cast<std::byte*>(arena.allocate(bytes));
+  if (memory == nullptr) return out_of_memory("temp", arena, "cannot set up the delegate's memory");
+  session.delegate = {memory, bytes};
+  std::ranges::fill(session.delegate, std::byte{0});
+  arena = runtime::Arena(
+      session.model.temp_pool.subspan(static_cast<size_t>(memory - session.model.temp_pool.data()) + bytes));
+  info()
+      .text("State of ")
+      .number(signed_of(session.state.state_bytes()))
+      .text(" bytes stays in the delegate's memory.");
+  return true;
+}
+
 bool load_method() {
+  static runtime::EthosUBackend backend(core_driver, session.model.fast_pool);
+  const std::array<runtime::Backend*, 1> backends{&backend};
+  if (!plan_temp_pool(backends)) return false;
   runtime::Arena& arena = session.method_arena;
   const size_t buffers = session.program.planned_buffers(session.method_index);
   auto* table = arena.make_array<std::span<std::byte>>(buffers);
@@ -116,11 +141,10 @@ bool load_method() {
   const std::span planned(table, buffers);
   if (!plan_memory(planned)) return false;
   info().text("Loading method.");
-  static runtime::EthosUBackend backend(core_driver, session.model.fast_pool);
-  const std::array<runtime::Backend*, 1> backends{&backend};
-  const Error reason = session.method.load(session.program, session.method_index,
-                                           {.method = &arena, .scratch = &session.temp_arena, .planned = planned},
-                                           {.kernels = runtime::portable_kernels(), .backends = backends});
+  const Error reason = session.method.load(
+      session.program, session.method_index,
+      {.method = &arena, .scratch = &session.temp_arena, .planned = planned, .delegate = session.delegate},
+      {.kernels = runtime::portable_kernels(), .backends = backends});
   if (reason == Error::kOutOfMemory) return out_of_memory("method", arena, "cannot load the method");
   if (reason != Error::kOk) return failed("cannot load the method", reason);
   session.loaded_bytes = arena.used_bytes() - session.planned_bytes;
@@ -226,7 +250,8 @@ void report_memory() {
   report_bytes("method_allocator_input:     ", session.input_bytes);
   report_bytes("method_allocator_executor:  ",
                arena.used_bytes() - session.planned_bytes - session.loaded_bytes - session.input_bytes);
-  report_pool("temp_allocator:             ", session.temp_arena.peak_bytes(), session.temp_arena.total_bytes());
+  report_pool("temp_allocator:             ", session.delegate.size() + session.temp_arena.peak_bytes(),
+              session.delegate.size() + session.temp_arena.total_bytes());
   const StackUse stack = board_stack_use();
   report_pool("stack:                      ", stack.used_bytes, stack.total_bytes);
 }

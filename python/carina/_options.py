@@ -218,16 +218,20 @@ class _Method(NamedTuple):
     model: ModelLike
     inputs: Inputs | None
     calibration: Calibration | None
+    sequences: Sequences | None
 
 
-def _methods_of(model: ModelLike | Mapping[str, ModelLike], inputs: Any, calibration: Any) -> list[_Method]:
+def _methods_of(
+    model: ModelLike | Mapping[str, ModelLike], inputs: Any, calibration: Any, sequences: Any
+) -> list[_Method]:
     """The methods of a mapping from names to models; one without a name for another model. Example inputs and
-    calibration data are mappings from the same names, or one for all.
+    calibration data are mappings from the same names, or one for all; sequences are a mapping.
 
-    Raises: UsageError for a name of `inputs` or `calibration` that is no method.
+    Raises: UsageError for a name of `inputs`, `calibration` or `sequences` that is no method; for sequences of several
+    methods that are no mapping from their names, or beside calibration data of the same method.
     """
     if not are_methods(model):
-        return [_Method("", model, inputs, calibration)]
+        return [_checked_data(_Method("", model, inputs, calibration, sequences))]
     models = model
 
     def by_method(given: Any, where: str) -> dict[str, Any]:
@@ -238,8 +242,30 @@ def _methods_of(model: ModelLike | Mapping[str, ModelLike], inputs: Any, calibra
             raise usage_error(where, "no method of this name", expected=", ".join(models), got=unknown[0])
         return {name: given.get(name) for name in models}
 
+    if sequences is not None and not (isinstance(sequences, Mapping) and set(sequences) & set(models)):
+        expected = ", ".join(f"{name!r}: [...]" for name in models)
+        raise usage_error("sequences", "not by method", expected=f"{{{expected}}}", got=type(sequences).__name__)
     all_inputs, data = by_method(inputs, "inputs"), by_method(calibration, "calibration")
-    return [_Method(name, model, all_inputs[name], data[name]) for name, model in models.items()]
+    recorded = by_method(sequences, "sequences")
+    return [
+        _checked_data(_Method(name, model, all_inputs[name], data[name], recorded[name]))
+        for name, model in models.items()
+    ]
+
+
+def _checked_data(method: _Method) -> _Method:
+    if method.sequences is not None and method.calibration is not None:
+        raise usage_error("sequences", "excludes calibration")
+    return method
+
+
+def _set_data(
+    request: _native.CompileRequest, source: Source, method: _Method, note: Callable[[Diagnostic], None]
+) -> None:
+    if method.sequences is not None:
+        set_sequences(request, method.sequences)
+    else:
+        set_calibration(request, source, method.calibration, note)
 
 
 def _set_model(request: _native.CompileRequest, method: _Method, function: str) -> Source:
@@ -259,7 +285,7 @@ def request_of(
     options: Mapping[str, Any],
     note: Callable[[Diagnostic], None] = lambda note: None,
     function: str = "compile",
-    sequences: Sequences | None = None,
+    sequences: Sequences | Mapping[str, Sequences] | None = None,
 ) -> _native.CompileRequest:
     """A request to the driver, as the command line makes it from its arguments. target: None: that of the option board. `note` gets what
     is not used of the data. `function` is the caller's name in messages."""
@@ -276,19 +302,12 @@ def request_of(
             "target", "neither a target nor a board is given", expected='target="ethos-u55-128", or board="Alif_E7_HE"'
         )
     request = _native.CompileRequest()
-    main, *further = _methods_of(model, inputs, calibration)
+    main, *further = _methods_of(model, inputs, calibration, sequences)
     source = _set_model(request, main, function)
     request.target = memories(options, target or "")
     request.quantize = quantize_flags(quantize, options)
     request.set_images(numbers(options, "mean"), numbers(options, "std"))
-    if sequences is not None:
-        if main.calibration is not None:
-            raise usage_error("sequences", "excludes calibration")
-        if are_methods(model):
-            hint = "calibration={name: folder}: each file of a folder is a sequence"
-            raise usage_error("sequences", "is not possible with several methods", hint=hint)
-        set_sequences(request, sequences)
-    set_calibration(request, source, main.calibration, note)
+    _set_data(request, source, main, note)
     if options.get("no_delegate") and options.get("delegate_all"):
         raise usage_error("delegate_all", "excludes no_delegate")
     _set({"": request}, options)
@@ -296,7 +315,7 @@ def request_of(
         request.methods = [main.name]
     for method in further:
         of_method = _native.CompileRequest()
-        set_calibration(of_method, _set_model(of_method, method, function), method.calibration, note)
+        _set_data(of_method, _set_model(of_method, method, function), method, note)
         request.add_method(method.name, of_method)
     request.layers = True  # layers cost nothing
     request.alternatives = bool(options.get("report"))

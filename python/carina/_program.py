@@ -446,7 +446,7 @@ def compile(
     target: Target | None = None,
     quantize: str | None = None,
     calibration: Calibration | None = None,
-    sequences: Sequences | None = None,
+    sequences: Sequences | Mapping[str, Sequences] | None = None,
     note: Callable[[Diagnostic], None] | None = None,
     progress: bool | Progress | None = None,
     **options: Unpack[CompileOptions],
@@ -461,7 +461,8 @@ def compile(
     .npy, a folder of them or of images, whose channel values v become (v / 255 - mean) / std), or "random" for cycles and memory without data; arrays by input name, with samples along the first axis; one array; or an iterable of samples, such as
     a DataLoader, a Dataset or a list: each item is an array, a tuple or a dict of arrays, of one sample or a batch, and what follows the
     inputs (labels) is not used. sequences: calibration data of a model that keeps state, instead of calibration: an iterable of arrays
-    whose first axis is time, or of dicts of such arrays by input; state is carried along each, and each begins with the initial state. note: a function that gets each note and warning; by default, warnings become Python warnings.
+    whose first axis is time, or of dicts of such arrays by input; state is carried along each, and each begins with the initial state; for
+    several methods, a dict of such iterables by method. note: a function that gets each note and warning; by default, warnings become Python warnings.
     progress: True for a bar, or a function of step, done and total.
 
     options: those of `carina compile`, with the same names; help(carina._option_table.CompileOptions) describes each. report: an .html
@@ -495,7 +496,7 @@ def explain(
     target: Target | None = None,
     quantize: str | None = None,
     calibration: Calibration | None = None,
-    sequences: Sequences | None = None,
+    sequences: Sequences | Mapping[str, Sequences] | None = None,
     compression: bool = False,
     note: Callable[[Diagnostic], None] | None = None,
     progress: bool | Progress | None = None,

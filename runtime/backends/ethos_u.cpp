@@ -121,6 +121,11 @@ Error read_block(const Block& block, NpuStream& stream) {
   return Error::kInvalidProgram;
 }
 
+bool is_inside(const void* data, std::span<const std::byte> memory) {
+  const auto at = reinterpret_cast<uintptr_t>(data), first = reinterpret_cast<uintptr_t>(memory.data());
+  return at >= first && at - first < memory.size();
+}
+
 Error check_places(const NpuStream& stream) {
   for (size_t i = 0; i < stream.input_count(); ++i) CARINA_RT_TRY(check_tensor(stream.inputs, i, stream.scratch_bytes));
   for (size_t i = 0; i < stream.output_count(); ++i)
@@ -154,6 +159,19 @@ Error read_npu_stream(std::span<const std::byte> blob, NpuStream& stream) {
   return check_places(stream);
 }
 
+bool npu_argument_place(std::span<const std::byte> blob, size_t argument, ArgumentPlace& place) {
+  NpuStream stream;
+  if (read_npu_stream(blob, stream) != Error::kOk) return false;
+  const size_t inputs = stream.input_count();
+  if (argument >= inputs + stream.output_count()) return false;
+  const NpuTensor tensor = argument < inputs ? stream.input(argument) : stream.output(argument - inputs);
+  place = {.offset = static_cast<size_t>(tensor.offset),
+           .bytes = tensor.bytes,
+           .scratch_bytes = stream.scratch_bytes,
+           .is_output = argument >= inputs};
+  return true;
+}
+
 std::string_view EthosUBackend::id() const {
   return kEthosUBackendId;
 }
@@ -184,7 +202,14 @@ Error EthosUBackend::execute(void* handle, Arguments arguments, Arena& scratch) 
   const std::span<std::byte> constants(const_cast<std::byte*>(stream.weights.data()), stream.weights.size());
   const std::array<std::span<std::byte>, 3> bases{constants, std::span(memory, stream.scratch_bytes), fast_scratch_};
   CARINA_RT_TRY(driver_.invoke(stream.commands, bases));
-  for (size_t i = 0; i < outputs; ++i) copy_npu_output(*arguments[inputs + i], stream.output(i), memory);
+  // A state that is moved in the scratch memory may overwrite results, which are copied before.
+  const std::span<const std::byte> own(memory, stream.scratch_bytes);
+  for (const bool is_moved : {false, true}) {
+    for (size_t i = 0; i < outputs; ++i) {
+      const EValue& argument = *arguments[inputs + i];
+      if (is_inside(argument.tensor.data, own) == is_moved) copy_npu_output(argument, stream.output(i), memory);
+    }
+  }
   return Error::kOk;
 }
 

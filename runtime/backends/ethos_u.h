@@ -61,8 +61,12 @@ struct NpuStream {
 // block scratch_data of the scratch's size and shapes of four axes. Source: ExecuTorch's VelaBinStream.
 Error read_npu_stream(std::span<const std::byte> blob, NpuStream& stream);
 
+// Where a delegate's blob places an argument. Source: the blob's tables of inputs and outputs.
+bool npu_argument_place(std::span<const std::byte> blob, size_t argument, ArgumentPlace& place);
+
 // The backend "EthosUBackend" ("ArmBackend" in old files). It copies inputs to scratch memory, runs the command stream,
-// and copies outputs back.
+// and copies outputs back. A state that stays in the scratch memory (runtime/delegate_state.h) is not copied, or moved
+// to its place after the run.
 class EthosUBackend final : public Backend {
  public:
   // `fast_scratch` is the memory of region 2, for streams compiled with a dedicated SRAM.
@@ -71,6 +75,7 @@ class EthosUBackend final : public Backend {
 
   [[nodiscard]] std::string_view id() const override;
   [[nodiscard]] bool serves(std::string_view delegate_id) const override;
+  [[nodiscard]] PlaceOf place_of() const override { return npu_argument_place; }
   Error init(std::span<const std::byte> blob, std::span<const CompileSpec> specs, Arena& arena, void** handle) override;
   // Allocates the stream's scratch memory from `scratch`. Errors: kInvalidArgument (number, type or size of arguments),
   // kOutOfMemory, and those of the driver.

@@ -40,15 +40,16 @@ Error check_npu_output(const EValue& argument, const NpuTensor& tensor) {
 }
 
 void copy_npu_input(const EValue& argument, const NpuTensor& tensor, std::byte* scratch) {
-  if (tensor.bytes > 0) std::memcpy(scratch + tensor.offset, argument.tensor.data, tensor.bytes);
+  std::byte* const to = scratch + tensor.offset;
+  if (tensor.bytes > 0 && argument.tensor.data != to) std::memcpy(to, argument.tensor.data, tensor.bytes);
 }
 
 void copy_npu_output(const EValue& argument, const NpuTensor& tensor, const std::byte* scratch) {
   const Tensor& out = argument.tensor;
   const std::byte* source = scratch + tensor.offset;
-  if (out.bytes() == 0) return;
+  if (out.bytes() == 0 || out.data == source) return;
   if (out.bytes() == tensor.bytes) {
-    std::memcpy(out.data, source, out.bytes());
+    std::memmove(out.data, source, out.bytes());  // a state may be moved by less than its size
   } else if (has_int4(out, tensor)) {
     for (size_t i = 0; i < out.bytes(); ++i) {
       const int nibble = std::to_integer<int>(source[i / 2]) >> (i % 2 == 0 ? 0 : 4) & 15;

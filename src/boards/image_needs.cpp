@@ -13,6 +13,7 @@
 #include "npu/disassemble.h"
 #include "npu/payload.h"
 #include "npu/registers.h"
+#include "runtime/backends/ethos_u.h"
 #include "runtime/backends/npu_sizes.h"
 #include "runtime/program.h"
 #include "runtime/sizes.h"
@@ -36,7 +37,7 @@ std::optional<runtime::MethodSizes> sizes_of(const Buffer& file) {
     if (program.method_name(i) == "forward") method = i;
   }
   runtime::MethodSizes sizes;
-  const runtime::Sizers sizers{.delegate = runtime::npu_delegate_sizes};
+  const runtime::Sizers sizers{.delegate = runtime::npu_delegate_sizes, .place_of = runtime::npu_argument_place};
   if (runtime::method_sizes(program, method, sizers, sizes, runtime::kCortexMTypes) != runtime::Error::kOk)
     return std::nullopt;
   return sizes;

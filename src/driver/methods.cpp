@@ -105,7 +105,8 @@ Result<StateLimits> limits_of(const std::vector<Method>& methods, const std::set
     models::ImportOptions import = import_options_of(method.request);
     import.shared_states = states;
     CARINA_TRY(models::Model model, models::import_pt2(method.request.file, method.request.model, Log{}, import));
-    CARINA_TRY(const models::QuantizeRequest quantize, quantization_of(method.request, Log{}));
+    CARINA_TRY(models::QuantizeRequest quantize, quantization_of(method.request, Log{}));
+    quantize.state_is_shared = true;
     CARINA_CHECKED(models::quantize_model(model, quantize, Log{}));
     for (size_t i = 0; i < model.graph.states.size(); ++i) {
       const auto& q = model.graph[model.graph.state_input(i)].quantization;
@@ -138,6 +139,7 @@ Result<Compilation> compiled_method(const Method& method, const SharedStates& st
   CARINA_TRY(CompileOptions options, options_of(method.request, log));
   options.shared_states = states.names;
   options.quantize.state_limits = states.limits;
+  options.quantize.state_is_shared = true;
   return compile_pt2(method.request.file, method.request.model, options, backend, log);
 }
 

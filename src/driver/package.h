@@ -15,10 +15,18 @@ namespace carina::driver {
 
 struct Package {
   std::vector<std::byte> program;  // the .pte
-  int64_t planned_bytes = 0;       // bytes that the executor plans for the values between delegates and kernels
-  int64_t copied_state_bytes = 0;  // of state that each run copies at its end; other state is written in place
-  int64_t tables_bytes = 0;        // tables of Carina's runtime on a Cortex-M; 0: a delegate's are not known
-  bool in_segments = false;        // delegates follow the FlatBuffer in segments, since they are too large for it
+  // What Carina's runtime plans for the values between delegates and kernels. ExecuTorch's plans
+  // state_in_delegate_bytes more.
+  int64_t planned_bytes = 0;
+  // What a run copies of the state, in bytes: by write-backs at its end; by delegates, to their scratch memory and
+  // back, in ExecuTorch's runtime, and in Carina's, where state_in_delegate_bytes of the state stay in the scratch
+  // memory and take no planned memory.
+  int64_t written_back_bytes = 0;
+  int64_t official_copied_bytes = 0;
+  int64_t copied_bytes = 0;
+  int64_t state_in_delegate_bytes = 0;
+  int64_t tables_bytes = 0;  // tables of Carina's runtime on a Cortex-M; 0: a delegate's are not known
+  bool in_segments = false;  // delegates follow the FlatBuffer in segments, since they are too large for it
 };
 
 // Writes a program and its delegates as one .pte. `program` is partition::Partitioned::program with operators that have

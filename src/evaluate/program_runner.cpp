@@ -194,9 +194,16 @@ Result<void> ProgramRunner::plan_memory() {
     method_arena_ = runtime::Arena(method_memory_.bytes());
   }
   if (pools_.temp_bytes != 0) set_scratch(pools_.temp_bytes);
+  // Pools are those of a device that runs ExecuTorch's runtime.
+  if (!has_pools()) state_ = runtime::DelegateState(program_, method_index_, backends_);
+  const bool stays = state_.scratch_bytes() > 0;
+  if (stays) {
+    delegate_memory_ = MutableBuffer::allocate(state_.scratch_bytes());
+    std::ranges::fill(delegate_memory_.bytes(), std::byte{0});
+  }
   size_t total = 0;
   for (size_t i = 0; i < program_.planned_buffers(method_index_); ++i) {
-    const size_t bytes = program_.planned_buffer_bytes(method_index_, i);
+    const size_t bytes = stays ? state_.planned_bytes(i) : program_.planned_buffer_bytes(method_index_, i);
     total = bytes > kMaxPlannedBytes - total ? kMaxPlannedBytes + 1 : total + bytes;
     if (total > kMaxPlannedBytes)
       return fail({.where = where_,
@@ -215,7 +222,8 @@ Result<void> ProgramRunner::plan_memory() {
 }
 
 runtime::Error ProgramRunner::load_into_arena() {
-  const runtime::MemoryManager memory{.method = &method_arena_, .scratch = &scratch_arena_, .planned = planned_};
+  const runtime::MemoryManager memory{
+      .method = &method_arena_, .scratch = &scratch_arena_, .planned = planned_, .delegate = delegate_memory_.bytes()};
   return method_.load(
       program_, method_index_, memory,
       {.kernels = runtime::portable_kernels(), .backends = backends_, .data = data_, .rewriter = host_kernels_.get()});
@@ -531,8 +539,11 @@ std::vector<std::pair<std::string, int64_t>> ProgramRunner::memory() const {
       {"method_allocator_planned", planned},
       {"method_allocator_loaded", loaded},
       {"method_allocator_input", input_bytes_},
-      {"temp_allocator", static_cast<int64_t>(scratch_arena_.peak_bytes())}};
-  if (method_.states() > 0) figures.emplace_back("method_state", static_cast<int64_t>(method_.state_bytes()));
+      {"temp_allocator", static_cast<int64_t>(scratch_arena_.peak_bytes() + state_.scratch_bytes())}};
+  if (method_.states() > 0) {
+    figures.emplace_back("method_state", static_cast<int64_t>(method_.state_bytes()));
+    figures.emplace_back("method_state_in_delegate", static_cast<int64_t>(state_.state_bytes()));
+  }
   if (program_.methods() > 1) {
     figures.emplace_back("all_methods_planned_apart", planned_apart(program_));
     figures.emplace_back("all_methods_planned_shared", planned_shared(program_));

@@ -13,6 +13,7 @@
 #include "carina/result.h"
 #include "datasets/outputs.h"
 #include "datasets/samples.h"
+#include "runtime/delegate_state.h"
 #include "runtime/method.h"
 
 namespace carina::evaluate {
@@ -102,6 +103,7 @@ class ProgramRunner {
   Result<std::span<std::byte>> planned_buffer(size_t bytes);
   std::span<std::byte> shared_buffer(size_t index, size_t bytes);
   Result<void> load_method();
+  [[nodiscard]] bool has_pools() const { return pools_.method_bytes != 0 || pools_.temp_bytes != 0; }
   runtime::Error load_into_arena();
   void set_scratch(size_t bytes);
   // Runs the program. An instruction that lacks scratch memory runs again in an arena of twice the size. If pool sizes
@@ -131,6 +133,8 @@ class ProgramRunner {
   MutableBuffer scratch_memory_;
   runtime::Arena method_arena_;
   runtime::Arena scratch_arena_;
+  runtime::DelegateState state_;
+  MutableBuffer delegate_memory_;         // in which the state of the only delegate stays; empty: all state is planned
   std::shared_ptr<SharedMemory> shared_;  // nullptr: the method's state is its own
   std::vector<MutableBuffer> planned_memory_;
   std::vector<std::span<std::byte>> planned_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "inspect/program_signature.h"
+#include "runtime/backends/ethos_u.h"
 #include "runtime/backends/npu_sizes.h"
 #include "runtime/kernels/kernel_stacks.h"
 #include "runtime/sizes.h"
@@ -103,7 +104,9 @@ std::string array_text(std::span<const std::byte> bytes) {
 Result<runtime::MethodSizes> sizes_of(const Buffer& file, const std::string& name) {
   runtime::Program program;
   runtime::MethodSizes sizes;
-  const runtime::Sizers sizers{.delegate = runtime::npu_delegate_sizes, .kernel_stack = runtime::portable_kernel_stack};
+  const runtime::Sizers sizers{.delegate = runtime::npu_delegate_sizes,
+                               .kernel_stack = runtime::portable_kernel_stack,
+                               .place_of = runtime::npu_argument_place};
   if (program.load(file.bytes()) == runtime::Error::kOk &&
       runtime::method_sizes(program, 0, sizers, sizes, runtime::kCortexMTypes) == runtime::Error::kOk)
     return sizes;

@@ -35,6 +35,7 @@
 #include "pte/bundled.h"
 #include "pte/reader.h"
 #include "results/listing.h"
+#include "runtime/backends/ethos_u.h"
 #include "runtime/backends/npu_sizes.h"
 #include "runtime/kernels/kernel_stacks.h"
 #include "runtime/sizes.h"
@@ -227,7 +228,8 @@ void list_memory(const Buffer& file, Listing& listing) {
   for (size_t method = 0; method < program.methods(); ++method) {
     runtime::MethodSizes sizes;
     const runtime::Sizers sizers{.delegate = runtime::npu_delegate_sizes,
-                                 .kernel_stack = runtime::portable_kernel_stack};
+                                 .kernel_stack = runtime::portable_kernel_stack,
+                                 .place_of = runtime::npu_argument_place};
     if (runtime::method_sizes(program, method, sizers, sizes, runtime::kCortexMTypes) != runtime::Error::kOk) continue;
     listing.add("memory", {{"method", std::string(program.method_name(method))},
                            {"cpu", std::string("cortex-m")},

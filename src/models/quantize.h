@@ -47,6 +47,7 @@ struct QuantizeRequest {
   // as it is.
   std::optional<AutoGoal> auto_goal = {};
   std::map<std::string, quantize::Limits> state_limits = {};  // quantize::PtqOptions::state_limits
+  bool state_is_shared = false;      // with other methods of the program, which are quantized apart
   std::optional<DType> raw_io = {};  // integer type of the program's inputs and outputs; none: floats
 
   [[nodiscard]] bool has_narrow_outputs() const { return raw_io && row_of(*raw_io).bits == 8; }

@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/checked_math.h"
 #include "base/memory/memory_planner.h"
 #include "facts/aten_composites.h"
 #include "facts/aten_traits.h"
@@ -358,11 +359,21 @@ class Emitter {
     const auto spec_of = [&](int32_t index) -> TensorSpec& {
       return std::get<TensorSpec>(plan().values[static_cast<size_t>(index)]);
     };
+    // States are there for the whole method. They come last, so that a runtime that has them elsewhere plans less.
+    std::vector<int64_t> bytes_of_state(lifetimes_.size(), 0);
     for (const auto& [index, lifetime] : lifetime_of_) {
-      if (shared_offset(spec_of(index))) lifetimes_[lifetime].bytes = 0;
+      if (spec_of(index).state_name.empty()) continue;
+      if (!shared_offset(spec_of(index))) bytes_of_state[lifetime] = lifetimes_[lifetime].bytes;
+      lifetimes_[lifetime].bytes = 0;
     }
-    const MemoryPlan memory =
+    MemoryPlan memory =
         plan_memory(lifetimes_, static_cast<int64_t>(kPtePlannedAlignmentBytes), PlanStrategy::kFirstFit);
+    for (size_t i = 0; i < lifetimes_.size(); ++i) {
+      if (bytes_of_state[i] == 0) continue;
+      memory.total_bytes = round_up<int64_t>(memory.total_bytes, static_cast<int64_t>(kPtePlannedAlignmentBytes));
+      memory.offsets[i] = memory.total_bytes;
+      memory.total_bytes += bytes_of_state[i];
+    }
     for (const auto& [index, lifetime] : lifetime_of_) {
       const std::optional<uint64_t> shared = shared_offset(spec_of(index));
       spec_of(index).allocation =

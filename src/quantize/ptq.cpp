@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string_view>
 
 #include "normalize/normalize.h"
 #include "quantize/calibrate_internal.h"
@@ -136,10 +138,39 @@ Scheme rounded_to_nearest(Scheme scheme) {
 
 }  // namespace
 
+namespace {
+
+// Below the first, more bits are tried; below the second, weights that are rounded for their inputs, which takes
+// longer.
+constexpr double kPoorDb = 25, kBadDb = 20;
+constexpr size_t kFewScales = 32;  // for weights that are rounded without being asked for: a quarter of the time
+
+// What a quantized graph loses in each of the samples that calibration has kept.
+struct StepErrors {
+  std::vector<double> sqnr_db;  // of all outputs that are no state; without samples whose outputs are zeros
+
+  [[nodiscard]] double worst() const { return std::ranges::min(sqnr_db); }
+  [[nodiscard]] double mean() const {
+    return std::accumulate(sqnr_db.begin(), sqnr_db.end(), 0.0) / static_cast<double>(sqnr_db.size());
+  }
+};
+
+// How many samples are kept: as many as ranges are compared on. A network with state is tried on all of a few.
+size_t samples_to_keep(const ir::Graph& graph, const PtqOptions& options, size_t samples) {
+  const bool is_tried = options.wider_steps != WiderSteps::kNever && !graph.states.empty();
+  if (!is_tried && !measures_ranges(options.scheme)) return 0;
+  const size_t compared = range_samples(samples);
+  return compared == 0 && is_tried ? samples : compared;
+}
+
+}  // namespace
+
 struct Observed::State {
   ir::Graph graph;
   PtqOptions options;
   Calibrated calibrated;
+  CalibrationOptions calibration;
+  std::optional<datasets::DataSet> data;  // if it may have to run again
   FigureCache figures{0};
   size_t samples = 0;
   std::optional<std::vector<RangeChoice>> measured;  // per group of values
@@ -161,6 +192,37 @@ struct Observed::State {
                                  return sample + 1 < kSamples;
                                }));
     return sum;
+  }
+
+  [[nodiscard]] Result<StepErrors> step_errors(const ir::Graph& quantized) const {
+    StepErrors errors;
+    CARINA_CHECKED(run_samples(quantized, calibrated.kept_samples,
+                               {.threads = options.threads, .evaluator = options.evaluator}, Log{},
+                               [&](size_t sample, const std::vector<Tensor>& outputs) {
+                                 Similarity all;
+                                 for (size_t i = 0; i < graph.outputs_without_state(); ++i)
+                                   all.add(calibrated.kept_outputs[sample][i], outputs[i]);
+                                 if (all.signal > 0) errors.sqnr_db.push_back(all.sqnr_db());
+                                 return true;
+                               }));
+    return errors;
+  }
+
+  // Applies a scheme with 16 bits in these groups.
+  Result<ir::Graph> with_wide(const Scheme& scheme, std::span<const size_t> groups) {
+    ir::Graph tried = graph;
+    Application with = application();
+    with.wide = groups;
+    with.most_scales = kFewScales;
+    CARINA_CHECKED(apply_scheme(tried, scheme, with, Log{}));
+    return tried;
+  }
+
+  // Runs the float model once more, for the products of the layers' inputs.
+  Result<void> gather_products() {
+    calibration.gathered = Gathered::kProducts;
+    CARINA_TRY(calibrated, calibrate(graph, *data, calibration, Log{}));
+    return observe_constants(graph, calibrated);
   }
 
   // Chooses the ranges where the scheme says kMeasured, by the error of the outputs.
@@ -218,17 +280,19 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& given
   const ir::Graph& graph = state->graph;
   CARINA_TRY(const SchemeOf schemes, SchemeOf::create(graph, options.scheme, options.user_nodes));
   prune_weights(state->graph, schemes, log);
-  CalibrationOptions calibration{
+  CalibrationOptions& calibration = state->calibration;
+  calibration = {
       .threads = options.threads,
       .evaluator = options.evaluator,
       .left_float = std::vector<bool>(graph.nodes.size(), false),
       .data = options.data,
       .gathered = options.for_all_roundings || wants_products(options.scheme) ? Gathered::kProducts : Gathered::kMeans,
       .averages = uses(options.scheme, RangeChoice::kMovingAverage),
-      .kept = measures_ranges(options.scheme) ? range_samples(samples.size()) : 0};
+      .kept = samples_to_keep(graph, options, samples.size())};
   for (size_t n = 0; n < graph.nodes.size(); ++n) calibration.left_float[n] = schemes.is_left_float(n);
   CARINA_TRY(state->calibrated, calibrate(graph, samples, calibration, log));
   CARINA_CHECKED(observe_constants(graph, state->calibrated));
+  if (options.wider_steps != WiderSteps::kNever && !graph.states.empty()) state->data = samples;
   return Observed(std::move(state));
 }
 
@@ -238,6 +302,42 @@ Result<ir::Graph> Observed::quantized(const Scheme& scheme, const Log& log) {
   ir::Graph graph = state_->graph;
   CARINA_CHECKED(apply_scheme(graph, scheme, state_->application(), log));
   return graph;
+}
+
+Result<bool> Observed::widen_steps(const Scheme& scheme, ir::Graph& quantized, const Log& log) {
+  constexpr double kMuchDb = 3;
+  if (!state_->data || state_->calibrated.kept_samples.empty()) return false;
+  ir::Graph graph = state_->graph;
+  CARINA_TRY(const std::vector<size_t> groups, step_groups(graph, scheme, state_->application(),
+                                                           state_->options.wider_steps == WiderSteps::kAllButState));
+  if (groups.empty()) return false;
+  CARINA_TRY(const StepErrors before, state_->step_errors(quantized));
+  if (before.sqnr_db.empty() || before.worst() >= kPoorDb) return false;
+  CARINA_TRY(ir::Graph wide, state_->with_wide(scheme, groups));
+  CARINA_TRY(StepErrors after, state_->step_errors(wide));
+  std::string_view weights;
+  if (after.worst() < kBadDb && scheme.general.weights.rounding == Rounding::kNearest) {
+    CARINA_CHECKED(state_->gather_products());
+    Scheme rounded = scheme;
+    rounded.general.weights.rounding = Rounding::kForInputs;
+    CARINA_TRY(ir::Graph tried, state_->with_wide(rounded, groups));
+    CARINA_TRY(const StepErrors errors, state_->step_errors(tried));
+    if (errors.mean() > after.mean()) {
+      wide = std::move(tried);
+      after = errors;
+      weights = ", and its weights are rounded for their inputs";
+    }
+  }
+  if (after.mean() < before.mean() + kMuchDb) return false;
+  quantized = std::move(wide);
+  log.note({.where = scheme.name,
+            .what = fmt::format(
+                "the network has state, in which errors stay, and 8 bits leave {:.1f} dB in one of {} "
+                "steps, {:.1f} dB on average: 16 bits where they cost little{}: {:.1f} dB, {:.1f} dB on average",
+                before.worst(), before.sqnr_db.size(), before.mean(), weights, after.worst(), after.mean()),
+            .hint = "--quantize int8-only keeps 8 bits",
+            .severity = Severity::kNote});
+  return true;
 }
 
 // The trial takes one more application of a scheme and a few integer runs. Its cycles are not measured, which would
@@ -285,7 +385,8 @@ Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, 
                              const Log& log) {
   CARINA_TRY(Observed observed, Observed::create(std::move(aten), samples, options, log));
   CARINA_TRY(aten, observed.quantized(options.scheme, log));
-  CARINA_CHECKED(observed.note_wider(options.scheme, aten, log));
+  CARINA_TRY(const bool is_wider, observed.widen_steps(options.scheme, aten, log));
+  if (!is_wider) CARINA_CHECKED(observed.note_wider(options.scheme, aten, log));
   return observed.findings();
 }
 

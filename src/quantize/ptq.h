@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,6 +20,10 @@ struct PtqFindings {
   std::vector<std::string> beyond_int32;  // names of int64 values that exceed int32 in a sample
 };
 
+// Whether 8 bits may become 16 where they leave too much noise in the steps of a network with state. kAllButState: the
+// state keeps 8 bits, since other methods of the program share it.
+enum class WiderSteps : uint8_t { kNever, kAllButState, kAll };
+
 struct PtqOptions {
   int threads = 1;
   Scheme scheme;
@@ -29,6 +34,7 @@ struct PtqOptions {
   bool narrow_outputs = false;               // the program gives 8-bit integers: its outputs keep 8 bits
   // The ranges of states, by name, instead of those that the samples show: methods of one program share them.
   std::map<std::string, Limits> state_limits = {};
+  WiderSteps wider_steps = WiderSteps::kNever;
   bool for_all_roundings = false;  // Observed: gather what kForInputs needs, whatever the scheme is
 };
 
@@ -60,6 +66,11 @@ class Observed {
   // Returns the graph with Value::quantization set by the scheme. Ranges that are measured are those of the first
   // scheme that measures them.
   Result<ir::Graph> quantized(const Scheme& scheme, const Log& log);
+  // Gives a network with state more bits if 8 leave less than 25 dB in one of its steps, and if that brings at least 6
+  // dB: 16 bits in what wide_steps() finds, and weights rounded for their inputs if a step has less than 20 dB then.
+  // `quantized` is the result of `scheme`, a scheme with 8 bits, and is replaced. A note says what was done. Returns
+  // whether it did.
+  Result<bool> widen_steps(const Scheme& scheme, ir::Graph& quantized, const Log& log);
   // Says what 16 bits in all values but those that the largest nodes read would bring, if that is much. `quantized` is
   // the result of `scheme`.
   Result<void> note_wider(const Scheme& scheme, const ir::Graph& quantized, const Log& log) const;

@@ -17,6 +17,7 @@
 #include "quantize/known_bounds_internal.h"
 #include "quantize/weight_parameters_internal.h"
 #include "quantize/weight_rounding_internal.h"
+#include "quantize/wide_steps_internal.h"
 #include "quantize/wide_tail_internal.h"
 #include "tensor/finite.h"
 
@@ -67,6 +68,14 @@ class Quantizer {
     std::ranges::for_each(graph_.inputs, find);
     for (const Node& node : graph_.nodes) std::ranges::for_each(node.outputs, find);
     return groups;
+  }
+
+  [[nodiscard]] std::vector<size_t> step_groups(bool keeps_state) const {
+    if (schemes_.general().activations.tail != Tail::kWide) return {};
+    std::vector<bool> is_free = free_groups();
+    for (size_t i = 0; i < graph_.states.size() && keeps_state; ++i)
+      is_free[calibrated_.sharing.group[graph_.state_input(i).index()]] = false;
+    return wide_steps(graph_, tail_request(is_free));
   }
 
   Result<void> set_scheme(const Scheme& scheme) {
@@ -150,10 +159,8 @@ class Quantizer {
     scheme.smallest_scale = wide.smallest_scale;
   }
 
-  // Finds the groups after the last large layers that get 16 bits, unless the scheme or the user says otherwise.
-  void find_tail() {
-    tail_.clear();
-    if (schemes_.general().activations.tail != Tail::kWide) return;
+  // The groups that have 8 bits, but may have 16: the general scheme alone says so.
+  [[nodiscard]] std::vector<bool> free_groups() const {
     Assigned all = assigned();
     widen_squares(all);
     std::vector<bool> is_free(graph_.values.size(), false);
@@ -162,14 +169,29 @@ class Quantizer {
       if (is_activation(v))
         is_free[group] = all.ranks[group] == 0 && all.schemes[group].activations.dtype == DType::kInt8;
     }
-    tail_ = wide_tail(graph_, {.groups = calibrated_.sharing.group,
-                               .is_free = is_free,
-                               .weights_allow = schemes_.general().weights.dtype != DType::kInt4,
-                               .narrow_outputs = with_.options.narrow_outputs});
+    return is_free;
+  }
+
+  [[nodiscard]] TailRequest tail_request(const std::vector<bool>& is_free) const {
+    return {.groups = calibrated_.sharing.group,
+            .is_free = is_free,
+            .weights_allow = schemes_.general().weights.dtype != DType::kInt4,
+            .narrow_outputs = with_.options.narrow_outputs,
+            .wide = with_.wide};
+  }
+
+  // Finds the groups after the last large layers that get 16 bits, unless the scheme or the user says otherwise, and
+  // adds those that have 16 bits in all steps.
+  void find_tail() {
+    tail_.clear();
+    if (schemes_.general().activations.tail != Tail::kWide) return;
+    const std::vector<bool> is_free = free_groups();
+    std::ranges::set_union(with_.wide, wide_tail(graph_, tail_request(is_free)), std::back_inserter(tail_));
   }
 
   // Says which nodes' results have 16 bits in a scheme with 8.
   void report_tail(const Scheme& scheme, const Log& log) const {
+    if (!with_.wide.empty()) return;  // who asked for them says so
     std::vector<std::string> names;
     for (const Node& node : graph_.nodes) {
       const bool is_wide = std::ranges::any_of(node.outputs, [&](ValueId id) {
@@ -372,18 +394,13 @@ class Quantizer {
   std::vector<WeightFigures> weight_figures() const {
     std::vector<size_t> nodes(graph_.nodes.size());
     std::iota(nodes.begin(), nodes.end(), size_t{0});
-    std::ranges::stable_sort(nodes, std::greater(), [&](size_t n) { return weights_of(graph_.nodes[n]); });
+    std::ranges::stable_sort(nodes, std::greater(), [&](size_t n) { return weights_of(graph_, graph_.nodes[n]); });
     std::vector<WeightFigures> figures(graph_.nodes.size());
     parallel_for(nodes.size(), [&](size_t i) {
       const size_t n = nodes[i];
       if (!left_.nodes[n]) figures[n] = figures_of(n, *scheme_of_node(n).scheme);
     });
     return figures;
-  }
-
-  [[nodiscard]] int64_t weights_of(const Node& node) const {
-    const std::optional<WeightRole> role = weight_role_of(node);
-    return role && role->weight < node.inputs.size() ? graph_[node.inputs[role->weight]].shape.elements() : 0;
   }
 
   [[nodiscard]] WeightFigures figures_of(size_t n, const NodeScheme& scheme) const {
@@ -407,7 +424,8 @@ class Quantizer {
     if (!figures.parameters) return figures;
     const LayerStatistics* statistics = statistics_of(node, floats.shape);
     if (statistics != nullptr && weights.rounding == Rounding::kForInputs)
-      weight.constant = figures.rounded = rounded_for_inputs(floats, *figures.parameters, *statistics);
+      weight.constant = figures.rounded =
+          rounded_for_inputs(floats, *figures.parameters, *statistics, with_.most_scales);
     if (weights.clusters > 0 && role.axis == 0)
       weight.constant = figures.rounded = clustered(*weight.constant, *figures.parameters, weights.clusters);
     weight.quantization = figures.parameters;
@@ -518,6 +536,13 @@ void FigureCache::add(size_t node, const WeightScheme& weights, double smallest_
 
 Result<void> apply_scheme(ir::Graph& graph, const Scheme& scheme, const Application& with, const Log& log) {
   return Quantizer(graph, with).run(scheme, log);
+}
+
+Result<std::vector<size_t>> step_groups(ir::Graph& graph, const Scheme& scheme, const Application& with,
+                                        bool keeps_state) {
+  Quantizer quantizer(graph, with);
+  CARINA_CHECKED(quantizer.set_scheme(scheme));
+  return quantizer.step_groups(keeps_state);
 }
 
 Result<std::vector<size_t>> measured_groups(ir::Graph& graph, const Scheme& scheme, const Application& with) {

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "quantize/calibrate_internal.h"
 #include "quantize/ptq.h"
+#include "quantize/weight_rounding_internal.h"
 
 namespace carina::quantize {
 
@@ -43,10 +45,16 @@ struct Application {
   const Calibrated& calibrated;
   const std::vector<RangeChoice>& measured;  // per group of values: the range where the scheme says kMeasured
   FigureCache& figures;                      // of this graph and calibration
+  size_t most_scales = kManyScales;          // that are tried for weights which are rounded for their inputs
+  std::span<const size_t> wide = {};         // groups of wide_steps(): they have 16 bits in a scheme with 8
 };
 
 // Sets Value::quantization of a float graph by a scheme, with what calibration has seen.
 Result<void> apply_scheme(ir::Graph& graph, const Scheme& scheme, const Application& with, const Log& log);
+
+// The groups that wide_steps() finds in a scheme with 8 bits. `keeps_state`: states have 8 bits.
+Result<std::vector<size_t>> step_groups(ir::Graph& graph, const Scheme& scheme, const Application& with,
+                                        bool keeps_state);
 
 // Groups of values whose range the scheme measures, in the order of the nodes that compute them.
 Result<std::vector<size_t>> measured_groups(ir::Graph& graph, const Scheme& scheme, const Application& with);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
 
@@ -69,7 +70,8 @@ Matrix permuted(const Matrix& matrix, const std::vector<size_t>& order) {
 struct Compensation {
   size_t first;  // term of the block
   std::vector<size_t> order;
-  Matrix factor;  // L
+  Matrix factor;                 // L
+  std::vector<double> inverses;  // of the diagonal of L
 };
 
 std::vector<Compensation> compensations_of(const InputStatistics& statistics) {
@@ -80,7 +82,12 @@ std::vector<Compensation> compensations_of(const InputStatistics& statistics) {
     std::vector<size_t> order = order_of(matrix);
     matrix = permuted(matrix, order);
     factorize(matrix);
-    all[b] = {.first = statistics.blocks()[b].first, .order = std::move(order), .factor = std::move(matrix)};
+    std::vector<double> inverses(matrix.size);
+    for (size_t i = 0; i < matrix.size; ++i) inverses[i] = 1 / matrix.at(i, i);
+    all[b] = {.first = statistics.blocks()[b].first,
+              .order = std::move(order),
+              .factor = std::move(matrix),
+              .inverses = std::move(inverses)};
   });
   return all;
 }
@@ -91,15 +98,23 @@ struct Rounded {
   double variance = 0;
 };
 
+// Rounds to even, like std::nearbyint(), which is a call on processors without an instruction for it. `value` is within
+// the limits of an integer type of 8 bits.
+double nearest(double value) {
+  constexpr double kRounding = 6755399441055744.0;  // 1.5 * 2^52
+  return (value + kRounding) - kRounding;
+}
+
+// Stops, with a part of the steps, if the variance exceeds `limit`.
 void round_block(std::span<const float> row, double scale, const Quantization& q, const Compensation& with,
-                 Rounded& result) {
+                 double limit, Rounded& result) {
   const Matrix& factor = with.factor;
+  const auto min = static_cast<double>(q.qmin), max = static_cast<double>(q.qmax), inverse = 1 / scale;
   std::vector<double> owed(factor.size, 0);  // row k of L^T e from the terms that are rounded already
-  for (size_t i = factor.size; i-- > 0;) {
+  for (size_t i = factor.size; i-- > 0 && result.variance < limit;) {
     const size_t term = with.first + with.order[i];
-    const double weight = row[term], wanted = weight - owed[i] / factor.at(i, i);
-    const double step =
-        std::clamp(std::nearbyint(wanted / scale), static_cast<double>(q.qmin), static_cast<double>(q.qmax));
+    const double weight = row[term], wanted = weight - owed[i] * with.inverses[i];
+    const double step = nearest(std::clamp(wanted * inverse, min, max));
     result.steps[term] = static_cast<int8_t>(step);
     const double error = step * scale - weight, left = owed[i] + error * factor.at(i, i);
     result.variance += left * left;
@@ -109,30 +124,33 @@ void round_block(std::span<const float> row, double scale, const Quantization& q
 
 using Compensations = std::span<const Compensation>;
 
-Rounded round_row(std::span<const float> row, double scale, const Quantization& q, Compensations with) {
+// Gives up where the variance reaches `limit`.
+Rounded round_row(std::span<const float> row, double scale, const Quantization& q, Compensations with,
+                  double limit = std::numeric_limits<double>::infinity()) {
   Rounded result{.steps = std::vector<int8_t>(row.size())};
-  for (const Compensation& block : with) round_block(row, scale, q, block, result);
+  for (const Compensation& block : with) round_block(row, scale, q, block, limit, result);
   return result;
 }
 
 // Returns how many scales to try. For few weights the scale makes a large difference; for many weights, all scales are
 // similar.
-size_t scales_worth_trying(size_t terms) {
-  constexpr size_t kMaxColumns = 128;
-  return std::clamp<size_t>(kMaxColumns * kMaxColumns / std::max<size_t>(terms, 1), 1, kMaxColumns);
+size_t scales_worth_trying(size_t terms, size_t most) {
+  constexpr size_t kColumns = 128;
+  return std::clamp<size_t>(kColumns * kColumns / std::max<size_t>(terms, 1), 1, most);
 }
 
 // Rounds at the given scale and at others near it, and keeps the best.
-Rounded best_rounding(std::span<const float> row, double& scale, const Quantization& q, Compensations with) {
+Rounded best_rounding(std::span<const float> row, double& scale, const Quantization& q, Compensations with,
+                      size_t most_scales) {
   constexpr double kSmallest = 0.96, kWidth = 0.24;  // relative to the given scale
   Rounded best = round_row(row, scale, q, with);
   const double given = scale;
-  const size_t count = scales_worth_trying(row.size());
+  const size_t count = scales_worth_trying(row.size(), most_scales);
   for (size_t i = 1; i < count; ++i) {
     // Scales are stored as float32.
     const double tried =
         static_cast<float>(given * (kSmallest + kWidth * static_cast<double>(i) / static_cast<double>(count)));
-    Rounded other = round_row(row, tried, q, with);
+    Rounded other = round_row(row, tried, q, with, best.variance);
     if (other.variance >= best.variance) continue;
     best = std::move(other);
     scale = tried;
@@ -170,7 +188,8 @@ void round_channel(std::span<const float> floats, double scale, const Quantizati
   for (size_t i = whole; i < floats.size(); ++i) steps[i] = round(floats[i]);
 }
 
-Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStatistics& statistics) {
+Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStatistics& statistics,
+                          size_t most_scales) {
   const auto floats = weight.values<float>();
   const auto channels = static_cast<size_t>(weight.shape[0]);
   const size_t terms = floats.size() / channels, each = channels / statistics.groups.size();
@@ -182,7 +201,7 @@ Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStat
       const size_t c = group * each + in_group;
       const std::span<const float> row = floats.subspan(c * terms, terms);
       const Rounded rounded =
-          q.per_channel() ? best_rounding(row, q.scales[c], q, with) : round_row(row, q.scale(), q, with);
+          q.per_channel() ? best_rounding(row, q.scales[c], q, with, most_scales) : round_row(row, q.scale(), q, with);
       std::ranges::copy(rounded.steps, integers.begin() + static_cast<std::ptrdiff_t>(c * terms));
     });
   }

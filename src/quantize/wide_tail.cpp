@@ -29,13 +29,16 @@ class WideTail {
         is_wide_(graph.values.size(), false),
         members_(graph.values.size()) {
     for (size_t v = 0; v < graph.values.size(); ++v) members_[request.groups[v]].emplace_back(v);
-    int64_t pairs = 0, largest = 0;
+    for (const size_t group : request.wide) is_wide_[group] = true;
+    int64_t pairs = 0, weights = 0, largest = 0;
     for (const Node& node : graph.nodes) {
       pairs += multiplications_of(graph, node);
+      weights += weights_of(graph, node);
       largest = std::max(largest, elements_of(node.inputs) + elements_of(node.outputs));
     }
-    cycles_left_ = pairs / kPairsInCycle / kShareOfCycles;
-    elements_left_ = largest / kShareOfMemory;
+    const bool waits_for_weights = !request.wide.empty();
+    cycles_left_ = std::max(pairs / kPairsInCycle, waits_for_weights ? weights : 0) / kShareOfCycles;
+    elements_left_ = waits_for_weights ? weights / kShareOfMemory : largest / kShareOfMemory;
   }
 
   std::vector<size_t> run() {
@@ -229,6 +232,11 @@ int64_t multiplications_of(const ir::Graph& graph, const Node& node) {
   const ValueId counted = role->axis == 0 ? node.outputs.front() : node.inputs.front();
   const int64_t filters = weights.rank() == 0 ? 0 : weights.dims()[0];
   return filters == 0 ? 0 : graph[counted].shape.elements() * (weights.elements() / filters);
+}
+
+int64_t weights_of(const ir::Graph& graph, const Node& node) {
+  const std::optional<WeightRole> role = node.op.is_aten() ? weight_role_of(node) : std::nullopt;
+  return role && role->weight < node.inputs.size() ? graph[node.inputs[role->weight]].shape.elements() : 0;
 }
 
 std::vector<size_t> wide_tail(const ir::Graph& graph, const TailRequest& request) {

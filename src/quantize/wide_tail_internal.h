@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "ir/graph.h"
@@ -12,10 +13,15 @@ struct TailRequest {
   const std::vector<bool>& is_free;   // per group: 8 bits, by the general scheme alone
   bool weights_allow = true;          // 4-bit weights become 8-bit weights in a layer that reads 16 bits
   bool narrow_outputs = false;        // the program gives 8-bit integers
+  // Groups that have 16 bits already. A network whose layers read them waits for its weights rather than for its
+  // multiplications, so that the bound of the cycles counts the bytes of the weights.
+  std::span<const size_t> wide = {};
 };
 
 // Returns how many pairs of numbers a layer with weights multiplies; 0 for other nodes.
 int64_t multiplications_of(const ir::Graph& graph, const ir::Node& node);
+// Returns the number of a layer's weights; 0 for other nodes.
+int64_t weights_of(const ir::Graph& graph, const ir::Node& node);
 
 // Returns the groups of values after the last large layers that get 16 bits in a scheme with 8, in ascending order.
 // What is rounded there reaches the outputs undamped, and as the tensors are small, 16 bits cost next to nothing.

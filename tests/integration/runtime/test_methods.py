@@ -80,7 +80,7 @@ def run_schedule(run_carina, tmp_path):
         steps = [{"method": method, "inputs": [x.tolist() for x in inputs]} for method, inputs in schedule()]
         (tmp_path / "steps.json").write_text(json.dumps(steps))
         run_carina(["run", program, "--schedule", tmp_path / "steps.json", "-o", tmp_path / "out"])
-        return [np.load(tmp_path / "out" / f"step{n:02}_0.npy") for n in range(len(steps))]
+        return [np.load(tmp_path / "out" / f"step{n:02}.npy") for n in range(len(steps))]
 
     return run
 
@@ -225,6 +225,31 @@ def test_methods_in_python_share_their_state(given_as, package, compiled, tmp_pa
             assert 10 * np.log10((truth**2).sum() / ((got - truth.reshape(got.shape)) ** 2).sum()) > 20
         of.reset()
         assert list(of.state) == ["total"] and of.state["total"].dtype == np.int8
+
+
+def test_methods_in_python_take_sequences_by_method(package):
+    """One sequence is what calibration data are; two begin with the initial state each. What is wrong is said by its name."""
+    given = {"target": "ethos-u55-128", "quantize": "int8"}
+    data = {name: samples_of(name) for name in modules()}
+    one = package.compile(programs(), sequences={name: [x] for name, x in data.items()}, **given)
+    assert one.pte == package.compile(programs(), calibration=data, **given).pte
+    two = package.compile(programs(), sequences={name: [x[:1], x[-1:]] for name, x in data.items()}, **given)
+    for (method, x), truth in zip(schedule(), eager(), strict=True):
+        got = two[method].run(*x)[0]
+        assert 10 * np.log10((truth**2).sum() / ((got - truth.reshape(got.shape)) ** 2).sum()) > 10  # of few samples
+    mixed = package.compile(
+        programs(),
+        sequences={"forward": [data["forward"]]},
+        calibration={"reset": data["reset"], "get": data["get"]},
+        **given,
+    )
+    assert mixed.pte == one.pte
+    with pytest.raises(package.UsageError, match="not by method"):
+        package.compile(programs(), sequences=[data["forward"]], **given)
+    with pytest.raises(package.UsageError, match="no method of this name"):
+        package.compile(programs(), sequences={**data, "decode": [data["get"]]}, **given)
+    with pytest.raises(package.UsageError, match="excludes calibration"):
+        package.compile(programs(), sequences={"get": [data["get"]]}, calibration=data, **given)
 
 
 def test_methods_in_python_are_those_of_the_schedule(package, compiled, run_schedule):
