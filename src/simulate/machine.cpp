@@ -7,7 +7,6 @@
 #include <cstring>
 #include <optional>
 
-#include "base/memory/copy_bytes.h"
 #include "simulate/checker_internal.h"
 #include "simulate/decode/decode.h"
 #include "simulate/kernels/fast.h"
@@ -525,7 +524,7 @@ void Machine::poison() {
     if (!is_wholly_defined(given_, r)) fill(given_.regions[r]);
   }
   fill(memory_.internal());
-  for (const auto& [bytes, kept] : defined) copy_bytes(kept, bytes);
+  for (const auto& [bytes, kept] : defined) std::copy_n(kept.data(), kept.size(), bytes.data());
 }
 
 // A region's bytes are its memory's.

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "base/hash/sha256_internal.h"
-#include "base/memory/copy_bytes.h"
 
 namespace carina {
 
@@ -75,7 +74,7 @@ class Sha256 {
   // Copies as many bytes as fit into the current block. Returns their number.
   size_t fill(std::span<const std::byte> bytes) {
     const size_t count = std::min(bytes.size(), kBlockBytes - filled_);
-    copy_bytes(bytes.first(count), std::span(block_).subspan(filled_));
+    std::copy_n(bytes.data(), count, block_.data() + filled_);
     filled_ += count;
     if (filled_ < kBlockBytes) return count;
     compress(block_);
