@@ -321,3 +321,24 @@ def test_tokens_are_generated_with_the_cache_of_both_methods(run_carina, tmp_pat
         drawn.append(np.load(tmp_path / "drawn" / "output_0.npy").tolist())
     assert drawn[0] == drawn[1] != drawn[2]
     assert "begins with a token" in run_carina(["run", program, "--generate", 6], expect=2).stderr
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_decoder_on_the_npu_generates_the_tokens_of_its_integer_graph(shared, target, run_carina, tmp_path):
+    """stories260K, greedy. The delegate of the VGF program is the integer graph, which the interpreter runs."""
+    case = shared / "state" / "stories260k_i32"
+    steps = {name: np.load(case / f"seq_{name}.npy") for name in ("tokens", "pos")}
+    np.savez(tmp_path / "steps.npz", **steps)
+    quantize = ["--quantize", "int8", "--calibrate", tmp_path / "steps.npz"]
+    for name in (target, "vgf"):
+        run_carina(["compile", case / "model.pt2", "--target", name, *quantize, "-o", tmp_path / f"{name}.pte"])
+    count = 0
+    for number, prompt in enumerate(("1", "1,403", "1,410,389", "1,317", "1,338,291")):
+        generated = {}
+        for name in (target, "vgf"):
+            out = tmp_path / f"{name}_{number}"
+            run_carina(["run", tmp_path / f"{name}.pte", "--generate", 54, "--tokens", prompt, "-o", out])
+            generated[name] = np.load(out / "output_0.npy").tolist()
+        assert generated[target] == generated["vgf"]
+        count += len(generated[target])
+    assert count >= 256
