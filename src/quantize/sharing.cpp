@@ -52,18 +52,33 @@ std::optional<Keeps> keeps_of(const ir::Graph& graph, const Node& node, const st
   return keeps == Keeps::kOwn ? std::nullopt : std::optional(keeps);
 }
 
-// Returns whether the activation is fused with the value before it: no other node reads that value, and its producer
-// may choose the parameters of its result.
-bool fuses(const ir::Graph& graph, ValueId before, const std::vector<ir::NodeId>& producers,
-           const std::vector<std::vector<ir::NodeId>>& users, const std::vector<bool>& is_output, Extrema extrema) {
-  const ir::NodeId producer = producers[before.index()];
-  if (!producer.valid() || users[before.index()].size() != 1 || is_output[before.index()]) return false;
-  const std::optional<Keeps> keeps = keeps_of(graph, graph[producer], producers, extrema);
-  return !keeps || *keeps == Keeps::kActivation;
-}
-
 bool has_float_values(const ir::Graph& graph, ValueId id) {
   return id.valid() && graph[id].dtype == DType::kFp32;
+}
+
+// Whether the result of a node has the elements of its first operand in another shape or order.
+bool only_moves(const Node& node) {
+  const AtenTraits& traits = traits_of(node.op.aten());
+  return traits.quantization == Keeps::kFirst && traits.data == AtenData::kPermuted && node.outputs.size() == 1;
+}
+
+// The values that are fused with the activation that reads the last of them: no other node reads them, and the producer
+// of the first may choose the parameters of its result. In our own quantization, nodes between may move elements.
+//   Example: conv1d and relu. conv1d is a conv2d between two views, so two values lie before the relu.
+std::vector<ValueId> fused_before(const ir::Graph& graph, ValueId before, const std::vector<ir::NodeId>& producers,
+                                  const std::vector<std::vector<ir::NodeId>>& users, const std::vector<bool>& is_output,
+                                  const std::vector<bool>& left_float, Extrema extrema) {
+  std::vector<ValueId> fused;
+  for (;;) {
+    if (!has_float_values(graph, before)) return {};
+    const ir::NodeId producer = producers[before.index()];
+    if (!producer.valid() || users[before.index()].size() != 1 || is_output[before.index()]) return {};
+    fused.push_back(before);
+    const std::optional<Keeps> keeps = keeps_of(graph, graph[producer], producers, extrema);
+    if (!keeps || *keeps == Keeps::kActivation) return fused;
+    if (extrema == Extrema::kApart || left_float[producer.index()] || !only_moves(graph[producer])) return {};
+    before = graph[producer].inputs.front();
+  }
 }
 
 void join_operands(const ir::Graph& graph, const Node& node, UnionFind& groups) {
@@ -114,8 +129,8 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, 
       if (*keeps != Keeps::kAll) break;
     }
     const auto leave_out = [&](ValueId before) {
-      if (has_float_values(graph, before) && fuses(graph, before, producers, users, is_output, extrema))
-        sharing.is_observed[before.index()] = false;
+      for (const ValueId value : fused_before(graph, before, producers, users, is_output, left_float, extrema))
+        sharing.is_observed[value.index()] = false;
     };
     const bool is_extremum = node.op == ir::Op(AtenOp::maximum_default) || node.op == ir::Op(AtenOp::minimum_default);
     if (is_extremum && extrema == Extrema::kShare) std::ranges::for_each(node.inputs, leave_out);

@@ -29,9 +29,10 @@ enum class Extrema { kShare, kApart };
 
 // Ops that move, compare or limit elements keep parameters (their operands and results are one group). The value before
 // an activation that is its only reader takes the activation's parameters, but not its range: what the activation cuts
-// off need not be represented. So it is with the operands of a maximum that nothing else reads: where one is below all
-// results, the result is the other. Nodes that are left float share nothing. Source: docs/facts/arm_backend.md 4.2,
-// 4.3. Our own quantization shares the parameters of a recurrence's gates over its steps (recurrences.cpp).
+// off need not be represented, also (in our own quantization) where nodes between them move elements, as the view after
+// a conv1d does. So it is with the operands of a maximum that nothing else reads: where one is below all results, the
+// result is the other. Nodes that are left float share nothing. Source: docs/facts/arm_backend.md 4.2, 4.3. Our own
+// quantization shares the parameters of a recurrence's gates over its steps (recurrences.cpp).
 Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, Extrema extrema);
 
 }  // namespace carina::quantize
