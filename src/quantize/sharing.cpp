@@ -56,12 +56,6 @@ bool has_float_values(const ir::Graph& graph, ValueId id) {
   return id.valid() && graph[id].dtype == DType::kFp32;
 }
 
-// Whether the result of a node has the elements of its first operand in another shape or order.
-bool only_moves(const Node& node) {
-  const AtenTraits& traits = traits_of(node.op.aten());
-  return traits.quantization == Keeps::kFirst && traits.data == AtenData::kPermuted && node.outputs.size() == 1;
-}
-
 // The values that are fused with the activation that reads the last of them: no other node reads them, and the producer
 // of the first may choose the parameters of its result. In our own quantization, nodes between may move elements.
 //   Example: conv1d and relu. conv1d is a conv2d between two views, so two values lie before the relu.
@@ -76,7 +70,9 @@ std::vector<ValueId> fused_before(const ir::Graph& graph, ValueId before, const 
     fused.push_back(before);
     const std::optional<Keeps> keeps = keeps_of(graph, graph[producer], producers, extrema);
     if (!keeps || *keeps == Keeps::kActivation) return fused;
-    if (extrema == Extrema::kApart || left_float[producer.index()] || !only_moves(graph[producer])) return {};
+    if (extrema == Extrema::kApart || left_float[producer.index()] || graph[producer].outputs.size() != 1 ||
+        !keeps_order(graph[producer].op.aten()))
+      return {};
     before = graph[producer].inputs.front();
   }
 }

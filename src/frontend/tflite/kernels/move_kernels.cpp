@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/memory/copy_bytes.h"
 #include "frontend/tflite/kernels/kernel_call_internal.h"
 
 // Kernels that move floats, which TOSA's integer profile cannot hold: PACK, UNPACK, RESHAPE, SPLIT and STRIDED_SLICE.
@@ -191,7 +192,7 @@ Result<void> check_reshape(const KernelCall& call, const std::string& where) {
 }
 
 Result<void> run_reshape(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
-  std::ranges::copy(bytes.read(call.op().inputs[0]), bytes.write(call.op().outputs[0]).begin());
+  copy_bytes(bytes.read(call.op().inputs[0]), bytes.write(call.op().outputs[0]));
   return {};
 }
 

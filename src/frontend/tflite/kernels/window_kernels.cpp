@@ -12,8 +12,8 @@
 // of LiteRT's reference kernels: rows, columns, channels of the window.
 //
 // The weights of CONV_2D may be int8 ("hybrid"). The input is then quantized too, each image by itself: with a zero
-// point
-// if the weights have a scale per channel, otherwise symmetrically. Sums are integers, which are scaled to floats.
+// point if the weights have a scale per channel, otherwise symmetrically. Sums are integers, which are scaled to
+// floats.
 namespace carina::tflite {
 
 namespace {
@@ -98,12 +98,21 @@ size_t place(const Shape& shape, int64_t n, int64_t y, int64_t x, int64_t c) {
   return static_cast<size_t>(((n * shape[kH] + y) * shape[kW] + x) * shape[kC] + c);
 }
 
-// Calls visit(n, y, x) for each pixel of the result.
-template <typename Visit>
-void each_pixel(const Shape& shape, const Visit& visit) {
+float bias_at(std::span<const float> bias, int64_t channel) {
+  return bias.empty() ? 0.0F : bias[static_cast<size_t>(channel)];
+}
+
+// Writes value(n, y, x, c) after the activation to each element of the result.
+template <typename Value>
+void write_results(const KernelCall& call, const TensorBytes& bytes, const Value& value) {
+  const Shape& shape = call.out().shape;
+  const std::span<float> results = values_of<float>(bytes.write(call.op().outputs[0]));
+  auto result = results.begin();
   for (int64_t n = 0; n < shape[kN]; ++n) {
     for (int64_t y = 0; y < shape[kH]; ++y) {
-      for (int64_t x = 0; x < shape[kW]; ++x) visit(n, y, x);
+      for (int64_t x = 0; x < shape[kW]; ++x) {
+        for (int64_t c = 0; c < shape[kC]; ++c) *result++ = activated(call.op().options.activation, value(n, y, x, c));
+      }
     }
   }
 }
@@ -132,31 +141,26 @@ Result<void> check_convolution(const KernelCall& call, const std::string& where)
 namespace {
 
 void convolve_floats(const KernelCall& call, const TensorBytes& bytes, const WindowAxes& axes) {
-  const Shape &in = call.in(0).shape, &kernel = call.in(1).shape, &out = call.out().shape;
+  const Shape &in = call.in(0).shape, &kernel = call.in(1).shape;
   const auto x = values_of<float>(bytes.read(call.op().inputs[0])),
              weights = values_of<float>(bytes.read(call.op().inputs[1])), bias = bias_of(call, bytes);
-  const std::span<float> result = values_of<float>(bytes.write(call.op().outputs[0]));
-  each_pixel(out, [&](int64_t n, int64_t oy, int64_t ox) {
-    for (int64_t o = 0; o < out[kC]; ++o) {
-      float total = 0;
-      axes.y.each_tap(oy, [&](int64_t ky, int64_t iy) {
-        axes.x.each_tap(ox, [&](int64_t kx, int64_t ix) {
-          const size_t from = place(in, n, iy, ix, 0), by = place(kernel, o, ky, kx, 0);
-          for (size_t c = 0; c < static_cast<size_t>(in[kC]); ++c) total += x[from + c] * weights[by + c];
-        });
+  write_results(call, bytes, [&](int64_t n, int64_t oy, int64_t ox, int64_t o) {
+    float total = 0;
+    axes.y.each_tap(oy, [&](int64_t ky, int64_t iy) {
+      axes.x.each_tap(ox, [&](int64_t kx, int64_t ix) {
+        const size_t from = place(in, n, iy, ix, 0), by = place(kernel, o, ky, kx, 0);
+        for (size_t c = 0; c < static_cast<size_t>(in[kC]); ++c) total += x[from + c] * weights[by + c];
       });
-      const float biased = total + (bias.empty() ? 0.0F : bias[static_cast<size_t>(o)]);
-      result[place(out, n, oy, ox, o)] = activated(call.op().options.activation, biased);
-    }
+    });
+    return total + bias_at(bias, o);
   });
 }
 
 void convolve_hybrid(const KernelCall& call, const TensorBytes& bytes, const WindowAxes& axes) {
-  const Shape &in = call.in(0).shape, &kernel = call.in(1).shape, &out = call.out().shape;
+  const Shape &in = call.in(0).shape, &kernel = call.in(1).shape;
   const auto x = values_of<float>(bytes.read(call.op().inputs[0]));
   const auto weights = values_of<int8_t>(bytes.read(call.op().inputs[1]));
   const auto bias = bias_of(call, bytes);
-  const std::span<float> result = values_of<float>(bytes.write(call.op().outputs[0]));
   const auto image = static_cast<size_t>(in[kH] * in[kW] * in[kC]);
   std::vector<QuantizedInput> images;
   const std::span<const float> scales = call.in(1).quantization.scales;
@@ -165,22 +169,19 @@ void convolve_hybrid(const KernelCall& call, const TensorBytes& bytes, const Win
     const std::span<const float> values = x.subspan(n * image, image);
     images.push_back(is_per_channel ? with_zero_point(values) : symmetric(values));
   }
-  each_pixel(out, [&](int64_t n, int64_t oy, int64_t ox) {
+  write_results(call, bytes, [&](int64_t n, int64_t oy, int64_t ox, int64_t o) {
     const QuantizedInput& q = images[static_cast<size_t>(n)];
-    for (int64_t o = 0; o < out[kC]; ++o) {
-      int32_t total = 0;
-      axes.y.each_tap(oy, [&](int64_t ky, int64_t iy) {
-        axes.x.each_tap(ox, [&](int64_t kx, int64_t ix) {
-          const size_t from = place(in, 0, iy, ix, 0), by = place(kernel, o, ky, kx, 0);
-          for (size_t c = 0; c < static_cast<size_t>(in[kC]); ++c)
-            total += weights[by + c] * (q.values[from + c] - q.zero_point);
-        });
+    int32_t total = 0;
+    axes.y.each_tap(oy, [&](int64_t ky, int64_t iy) {
+      axes.x.each_tap(ox, [&](int64_t kx, int64_t ix) {
+        const size_t from = place(in, 0, iy, ix, 0), by = place(kernel, o, ky, kx, 0);
+        for (size_t c = 0; c < static_cast<size_t>(in[kC]); ++c)
+          total += weights[by + c] * (q.values[from + c] - q.zero_point);
       });
-      const auto sum = static_cast<float>(total);
-      float y = is_per_channel ? sum * scales[static_cast<size_t>(o)] * q.scale : sum * (q.scale * scales[0]);
-      if (!bias.empty()) y += bias[static_cast<size_t>(o)];
-      result[place(out, n, oy, ox, o)] = activated(call.op().options.activation, y);
-    }
+    });
+    const auto sum = static_cast<float>(total);
+    const float y = is_per_channel ? sum * scales[static_cast<size_t>(o)] * q.scale : sum * (q.scale * scales[0]);
+    return bias.empty() ? y : y + bias_at(bias, o);
   });
 }
 
@@ -208,23 +209,19 @@ Result<void> check_depthwise_convolution(const KernelCall& call, const std::stri
 }
 
 Result<void> run_depthwise_convolution(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
-  const Shape &in = call.in(0).shape, &kernel = call.in(1).shape, &out = call.out().shape;
+  const Shape &in = call.in(0).shape, &kernel = call.in(1).shape;
   const WindowAxes axes = window_of(call, kernel[kH], kernel[kW]);
-  const int64_t multiplier = out[kC] / in[kC];
+  const int64_t multiplier = call.out().shape[kC] / in[kC];
   const auto x = values_of<float>(bytes.read(call.op().inputs[0])),
              weights = values_of<float>(bytes.read(call.op().inputs[1])), bias = bias_of(call, bytes);
-  const std::span<float> result = values_of<float>(bytes.write(call.op().outputs[0]));
-  each_pixel(out, [&](int64_t n, int64_t oy, int64_t ox) {
-    for (int64_t o = 0; o < out[kC]; ++o) {
-      float total = 0;
-      axes.y.each_tap(oy, [&](int64_t ky, int64_t iy) {
-        axes.x.each_tap(ox, [&](int64_t kx, int64_t ix) {
-          total += x[place(in, n, iy, ix, o / multiplier)] * weights[place(kernel, 0, ky, kx, o)];
-        });
+  write_results(call, bytes, [&](int64_t n, int64_t oy, int64_t ox, int64_t o) {
+    float total = 0;
+    axes.y.each_tap(oy, [&](int64_t ky, int64_t iy) {
+      axes.x.each_tap(ox, [&](int64_t kx, int64_t ix) {
+        total += x[place(in, n, iy, ix, o / multiplier)] * weights[place(kernel, 0, ky, kx, o)];
       });
-      const float biased = total + (bias.empty() ? 0.0F : bias[static_cast<size_t>(o)]);
-      result[place(out, n, oy, ox, o)] = activated(call.op().options.activation, biased);
-    }
+    });
+    return total + bias_at(bias, o);
   });
   return {};
 }
@@ -237,22 +234,18 @@ Result<void> check_average_pool(const KernelCall& call, const std::string& where
 
 // The mean of the elements inside the input.
 Result<void> run_average_pool(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
-  const Shape &in = call.in(0).shape, &out = call.out().shape;
-  const auto& o = call.op().options;
-  const WindowAxes axes = window_of(call, o.filter_h, o.filter_w);
+  const Shape& in = call.in(0).shape;
+  const WindowAxes axes = window_of(call, call.op().options.filter_h, call.op().options.filter_w);
   const auto x = values_of<float>(bytes.read(call.op().inputs[0]));
-  const std::span<float> result = values_of<float>(bytes.write(call.op().outputs[0]));
-  each_pixel(out, [&](int64_t n, int64_t oy, int64_t ox) {
-    for (int64_t c = 0; c < out[kC]; ++c) {
-      float total = 0, count = 0;
-      axes.y.each_tap(oy, [&](int64_t /*ky*/, int64_t iy) {
-        axes.x.each_tap(ox, [&](int64_t /*kx*/, int64_t ix) {
-          total += x[place(in, n, iy, ix, c)];
-          count += 1;
-        });
+  write_results(call, bytes, [&](int64_t n, int64_t oy, int64_t ox, int64_t c) {
+    float total = 0, count = 0;
+    axes.y.each_tap(oy, [&](int64_t /*ky*/, int64_t iy) {
+      axes.x.each_tap(ox, [&](int64_t /*kx*/, int64_t ix) {
+        total += x[place(in, n, iy, ix, c)];
+        count += 1;
       });
-      result[place(out, n, oy, ox, c)] = activated(o.activation, total / count);
-    }
+    });
+    return total / count;
   });
   return {};
 }
