@@ -9,7 +9,7 @@ namespace carina::driver {
 namespace {
 
 // What each run copies, and why. Source of the copies of delegates: ExecuTorch 1.5,
-// backends/arm/runtime/EthosUBackend.cpp, execute().
+// EthosUBackend.cpp, execute().
 std::string copies_text(const Package& package) {
   std::string text = fmt::format("each run copies {} bytes of it at its end", package.written_back_bytes);
   if (package.official_copied_bytes == 0) return text;

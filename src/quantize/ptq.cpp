@@ -213,7 +213,7 @@ struct Observed::State {
     ir::Graph tried = graph;
     Application with = application();
     with.wide = groups;
-    with.most_scales = kFewScales;
+    with.max_scales = kFewScales;
     CARINA_CHECKED(apply_scheme(tried, scheme, with, Log{}));
     return tried;
   }

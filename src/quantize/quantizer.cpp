@@ -425,7 +425,7 @@ class Quantizer {
     const LayerStatistics* statistics = statistics_of(node, floats.shape);
     if (statistics != nullptr && weights.rounding == Rounding::kForInputs)
       weight.constant = figures.rounded =
-          rounded_for_inputs(floats, *figures.parameters, *statistics, with_.most_scales);
+          rounded_for_inputs(floats, *figures.parameters, *statistics, with_.max_scales);
     if (weights.clusters > 0 && role.axis == 0)
       weight.constant = figures.rounded = clustered(*weight.constant, *figures.parameters, weights.clusters);
     weight.quantization = figures.parameters;

@@ -45,7 +45,7 @@ struct Application {
   const Calibrated& calibrated;
   const std::vector<RangeChoice>& measured;  // per group of values: the range where the scheme says kMeasured
   FigureCache& figures;                      // of this graph and calibration
-  size_t most_scales = kManyScales;          // that are tried for weights which are rounded for their inputs
+  size_t max_scales = kManyScales;           // that are tried for weights which are rounded for their inputs
   std::span<const size_t> wide = {};         // groups of wide_steps(): they have 16 bits in a scheme with 8
 };
 

@@ -141,11 +141,11 @@ size_t scales_worth_trying(size_t terms, size_t most) {
 
 // Rounds at the given scale and at others near it, and keeps the best.
 Rounded best_rounding(std::span<const float> row, double& scale, const Quantization& q, Compensations with,
-                      size_t most_scales) {
+                      size_t max_scales) {
   constexpr double kSmallest = 0.96, kWidth = 0.24;  // relative to the given scale
   Rounded best = round_row(row, scale, q, with);
   const double given = scale;
-  const size_t count = scales_worth_trying(row.size(), most_scales);
+  const size_t count = scales_worth_trying(row.size(), max_scales);
   for (size_t i = 1; i < count; ++i) {
     // Scales are stored as float32.
     const double tried =
@@ -188,8 +188,7 @@ void round_channel(std::span<const float> floats, double scale, const Quantizati
   for (size_t i = whole; i < floats.size(); ++i) steps[i] = round(floats[i]);
 }
 
-Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStatistics& statistics,
-                          size_t most_scales) {
+Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStatistics& statistics, size_t max_scales) {
   const auto floats = weight.values<float>();
   const auto channels = static_cast<size_t>(weight.shape[0]);
   const size_t terms = floats.size() / channels, each = channels / statistics.groups.size();
@@ -201,7 +200,7 @@ Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStat
       const size_t c = group * each + in_group;
       const std::span<const float> row = floats.subspan(c * terms, terms);
       const Rounded rounded =
-          q.per_channel() ? best_rounding(row, q.scales[c], q, with, most_scales) : round_row(row, q.scale(), q, with);
+          q.per_channel() ? best_rounding(row, q.scales[c], q, with, max_scales) : round_row(row, q.scale(), q, with);
       std::ranges::copy(rounded.steps, integers.begin() + static_cast<std::ptrdiff_t>(c * terms));
     });
   }

@@ -24,7 +24,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-constexpr int64_t kMostUsesOfWeights = 8, kTableBytes = 2048, kLeastWeightsPerTable = 4;
+constexpr int64_t kMaxUsesOfWeights = 8, kTableBytes = 2048, kMinWeightsPerTable = 4;
 
 bool saturates(AtenOp op) {
   return op == AtenOp::sigmoid_default || op == AtenOp::tanh_default || op == AtenOp::erf_default;
@@ -40,10 +40,8 @@ struct Sums {
   int64_t weights = 0;
   int64_t tables = 0;  // of functions that do not saturate
 
-  [[nodiscard]] bool waits_for_weights() const {
-    return weights > 0 && multiplications <= kMostUsesOfWeights * weights;
-  }
-  [[nodiscard]] bool tables_are_small() const { return kLeastWeightsPerTable * kTableBytes * tables <= weights; }
+  [[nodiscard]] bool waits_for_weights() const { return weights > 0 && multiplications <= kMaxUsesOfWeights * weights; }
+  [[nodiscard]] bool tables_are_small() const { return kMinWeightsPerTable * kTableBytes * tables <= weights; }
 };
 
 Sums sums_of(const ir::Graph& graph) {

@@ -264,7 +264,7 @@ bool is_slow_input(Selection& s, const View& view) {
 // Uses windows of rows if that takes fewer cycles than `cycles`, with the copies for padding included.
 bool lay_row_windows(Selection& s, Convolution& c, const Shape& out, double cycles) {
   const View& view = c.ifm.view;
-  constexpr double kMostWithCopies = 0.97;
+  constexpr double kMaxShareWithCopies = 0.97;
   if (c.kernel.width == 1 || c.kernel.dilation_x != 1 || c.kernel.width * c.weight_shape[3] > npu::kMaxAxis)
     return false;
   const bool as_it_is =
@@ -272,7 +272,7 @@ bool lay_row_windows(Selection& s, Convolution& c, const Shape& out, double cycl
   const View rows = as_it_is ? view : dense_view({}, padded_rows(c));
   const double copy = as_it_is ? 0 : padding_cycles(s, c);
   // Copies take memory and end a cascade, which is not worth a gain of a few percent.
-  const double max = as_it_is ? cycles : kMostWithCopies * cycles;
+  const double max = as_it_is ? cycles : kMaxShareWithCopies * cycles;
   if (cycles_of(s, over_row_windows(c, rows, out), out) + copy >= max) return false;
   c = over_row_windows(c, as_it_is ? view : pad_rows(s, c), out);
   return true;
