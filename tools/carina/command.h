@@ -55,6 +55,7 @@ struct Command {
   const char* summary;
   const char* examples;  // shown at the end of --help
   void (*add_options)(CLI::App& app, Console& console, std::function<int()>& action);
+  bool reads_all = false;  // it prints the options of all commands
 };
 
 // The subcommands in the order of --help, with one file each in this folder.

@@ -172,6 +172,7 @@ const Command kCompletion{
     .name = "completion",
     .summary = "Print a script that completes commands and options in a shell",
     .examples = "  source <(carina completion bash)\n  carina completion fish > ~/.config/fish/completions/carina.fish",
-    .add_options = completion_command::add_options};
+    .add_options = completion_command::add_options,
+    .reads_all = true};
 
 }  // namespace carina::cli

@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -121,8 +122,7 @@ int exit_code_of(const CLI::App& app, const CLI::ParseError& stop, const Console
   return finish("", text.str(), console);
 }
 
-void add_command(CLI::App& app, const Command& command, Console& console, std::function<int()>& action) {
-  CLI::App* sub = app.add_subcommand(command.name, command.summary);
+void add_options(CLI::App* sub, const Command& command, Console& console, std::function<int()>& action) {
   sub->footer(fmt::format("Examples:\n{}", command.examples));
   sub->add_flag("--json", console.json, "Print the result as JSON; an error as well");
   CLI::Option* quiet =
@@ -133,6 +133,19 @@ void add_command(CLI::App& app, const Command& command, Console& console, std::f
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   command.add_options(*sub, console, action);
+}
+
+// Adds all commands, but only the options of the command that is called. The others take longer to describe than a
+// small network takes to compile. If no command is called by the first argument, any of them may follow.
+void add_commands(CLI::App& app, std::span<const Command* const> commands, const std::vector<std::string>& arguments,
+                  Console& console, std::function<int()>& action) {
+  const auto called = std::ranges::find_if(
+      commands, [&](const Command* command) { return !arguments.empty() && arguments.front() == command->name; });
+  const bool all = called == commands.end() || (*called)->reads_all;
+  for (const Command* command : commands) {
+    CLI::App* sub = app.add_subcommand(command->name, command->summary);
+    if (all || command == *called) add_options(sub, *command, console, action);
+  }
 }
 
 int run(int argc, char** argv) {
@@ -149,8 +162,8 @@ int run(int argc, char** argv) {
                             &kCompare,  &kSweep,         &kTosa,           &kInterpret,  &kInspect, &kDisasm,
                             &kNpu,      &kTargets,       &kCalibrateBoard, &kOps,        &kAot,     &kArmRun,
                             &kArmBuild, &kEvaluateModel, &kVela,           &kCompletion, &kManual};
-  for (const Command* command : commands) add_command(app, *command, console, action);
   std::vector<std::string> arguments = arguments_of(argc, argv);
+  add_commands(app, commands, arguments, console, action);
   console.arguments = arguments;
   if (arguments.empty()) {  // `carina` alone: no command ran, which scripts must see
     static_cast<void>(print(app.help()));

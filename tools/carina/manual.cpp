@@ -153,6 +153,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 const Command kManual{.name = "manual",
                       .summary = "Print the manual page of the program or of a command, for man(1)",
                       .examples = "  carina manual compile | man -l -\n  carina manual > carina.1",
-                      .add_options = manual_command::add_options};
+                      .add_options = manual_command::add_options,
+                      .reads_all = true};
 
 }  // namespace carina::cli
