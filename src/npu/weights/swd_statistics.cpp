@@ -83,21 +83,31 @@ std::array<uint64_t, kMaxZdiv + 1> run_quotients(std::span<const int16_t> weight
   return quotients.finish();
 }
 
-// The number of occurrences of each value, by value - kMinWeight. Consecutive weights use different counters, so that
-// equal weights do not serialize on one counter.
+// The number of occurrences of each folded weight. Consecutive weights use different counters, so that equal weights do
+// not serialize on one counter.
 constexpr size_t kTurns = 4;
-using Counts = std::array<uint16_t, kFoldedValues>;
 
-std::array<Counts, kTurns> counts_of(std::span<const int16_t> weights) {
+std::array<uint32_t, kFoldedValues> counts_of(std::span<const int16_t> weights) {
   static_assert(kMaxCounted <= UINT16_MAX);
-  std::array<Counts, kTurns> counts{};
-  const size_t whole = weights.size() - weights.size() % kTurns;
-  const auto index = [](int16_t weight) { return static_cast<size_t>(weight - kMinWeight); };
-  for (size_t i = 0; i < whole; i += kTurns) {
-    for (size_t turn = 0; turn < kTurns; ++turn) ++counts[turn][index(weights[i + turn])];
+  std::array<std::array<uint16_t, kFoldedValues>, kTurns> counts{};
+  std::array<uint16_t, kGroup> folded;
+  const auto fold_first = [&](size_t number) {  // no branch on the sign, so that it is a loop over vectors
+    for (size_t i = 0; i < number; ++i) {
+      const int16_t weight = weights[i], sign = static_cast<int16_t>(weight >> 15);
+      folded[i] = static_cast<uint16_t>(((weight ^ sign) - sign) << 1 | (sign & 1));
+    }
+  };
+  for (; weights.size() >= kGroup; weights = weights.subspan(kGroup)) {
+    fold_first(kGroup);
+    for (size_t i = 0; i < kGroup; i += kTurns) {
+      for (size_t turn = 0; turn < kTurns; ++turn) ++counts[turn][folded[i + turn]];
+    }
   }
-  for (const int16_t weight : weights.subspan(whole)) ++counts[0][index(weight)];
-  return counts;
+  fold_first(weights.size());
+  for (size_t i = 0; i < weights.size(); ++i) ++counts[0][folded[i]];
+  std::array<uint32_t, kFoldedValues> sums;
+  for (size_t f = 0; f < kFoldedValues; ++f) sums[f] = counts[0][f] + counts[1][f] + counts[2][f] + counts[3][f];
+  return sums;
 }
 
 }  // namespace
@@ -113,17 +123,7 @@ ValueCounts Statistics::values() const {
 
 Statistics statistics_of(std::span<const int16_t> weights) {
   CARINA_CHECK(weights.size() <= kMaxCounted, "{} weights", weights.size());
-  const std::array<Counts, kTurns> counts = counts_of(weights);
-  Statistics statistics{.run_bits = run_quotients(weights)};
-  const auto times = [&](int weight) {
-    uint32_t sum = 0;
-    for (const Counts& turn : counts) sum += turn[static_cast<size_t>(weight - kMinWeight)];
-    return sum;
-  };
-  for (int weight = 0; weight <= kMaxWeight; ++weight)
-    statistics.count[static_cast<size_t>(fold(weight))] = times(weight);
-  for (int weight = kMinWeight; weight < 0; ++weight)
-    statistics.count[static_cast<size_t>(fold(weight))] = times(weight);
+  Statistics statistics{.count = counts_of(weights), .run_bits = run_quotients(weights)};
   statistics.end = kFoldedValues;
   while (statistics.end > 0 && statistics.count[statistics.end - 1] == 0) --statistics.end;
   const uint64_t runs = weights.size() - statistics.count[0] + 1;  // before each nonzero weight, and after the last
