@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string_view>
 
 #include "normalize/normalize.h"
@@ -142,7 +141,7 @@ namespace {
 
 // Below the first, more bits are tried; below the second, weights that are rounded for their inputs, which takes
 // longer.
-constexpr double kPoorDb = 25, kBadDb = 20;
+constexpr double kPoorDb = 30, kBadDb = 20, kEnoughDb = 40;
 constexpr size_t kFewScales = 32;  // for weights that are rounded without being asked for: a quarter of the time
 
 // What a quantized graph loses in each of the samples that calibration has kept.
@@ -150,17 +149,26 @@ struct StepErrors {
   std::vector<double> sqnr_db;  // of all outputs that are no state; without samples whose outputs are zeros
 
   [[nodiscard]] double worst() const { return std::ranges::min(sqnr_db); }
+  // Steps with more than kEnoughDb count as this much: a softmax that saturates has no error at all in most steps.
   [[nodiscard]] double mean() const {
-    return std::accumulate(sqnr_db.begin(), sqnr_db.end(), 0.0) / static_cast<double>(sqnr_db.size());
+    double sum = 0;
+    for (const double step : sqnr_db) sum += std::min(step, kEnoughDb);
+    return sum / static_cast<double>(sqnr_db.size());
+  }
+  // Whether these are much better on average, or in the worst step with no loss on average.
+  [[nodiscard]] bool are_much_better_than(const StepErrors& others) const {
+    constexpr double kMuchDb = 3;
+    return mean() >= others.mean() + kMuchDb || (worst() >= others.worst() + kMuchDb && mean() >= others.mean());
   }
 };
 
-// How many samples are kept: as many as ranges are compared on. A network with state is tried on all of a few.
+// How many samples are kept: as many as ranges are compared on. A network with state is also tried on them. One bad
+// step may be the only one, so more of its steps are kept, which are small.
 size_t samples_to_keep(const ir::Graph& graph, const PtqOptions& options, size_t samples) {
+  constexpr size_t kMaxSteps = 64;
   const bool is_tried = options.wider_steps != WiderSteps::kNever && !graph.states.empty();
-  if (!is_tried && !measures_ranges(options.scheme)) return 0;
-  const size_t compared = range_samples(samples);
-  return compared == 0 && is_tried ? samples : compared;
+  if (is_tried) return std::max(range_samples(samples), std::min(samples, kMaxSteps));
+  return measures_ranges(options.scheme) ? range_samples(samples) : 0;
 }
 
 }  // namespace
@@ -194,17 +202,21 @@ struct Observed::State {
     return sum;
   }
 
+  // If all samples are kept, they are run as the sequences that they are: what a step loses stays in the state. A few
+  // of many samples get the states of the float model.
   [[nodiscard]] Result<StepErrors> step_errors(const ir::Graph& quantized) const {
     StepErrors errors;
-    CARINA_CHECKED(run_samples(quantized, calibrated.kept_samples,
-                               {.threads = options.threads, .evaluator = options.evaluator}, Log{},
-                               [&](size_t sample, const std::vector<Tensor>& outputs) {
-                                 Similarity all;
-                                 for (size_t i = 0; i < graph.outputs_without_state(); ++i)
-                                   all.add(calibrated.kept_outputs[sample][i], outputs[i]);
-                                 if (all.signal > 0) errors.sqnr_db.push_back(all.sqnr_db());
-                                 return true;
-                               }));
+    const bool in_order = calibrated.kept_samples.size() == data->size();
+    CARINA_CHECKED(run_steps(
+        quantized, calibrated.kept_samples, [&](size_t step) { return !in_order || data->begins_sequence(step); },
+        {.threads = options.threads, .evaluator = options.evaluator}, Log{},
+        [&](size_t sample, const std::vector<Tensor>& outputs) {
+          Similarity all;
+          for (size_t i = 0; i < graph.outputs_without_state(); ++i)
+            all.add(calibrated.kept_outputs[sample][i], outputs[i]);
+          if (all.signal > 0) errors.sqnr_db.push_back(all.sqnr_db());
+          return true;
+        }));
     return errors;
   }
 
@@ -305,7 +317,6 @@ Result<ir::Graph> Observed::quantized(const Scheme& scheme, const Log& log) {
 }
 
 Result<bool> Observed::widen_steps(const Scheme& scheme, ir::Graph& quantized, const Log& log) {
-  constexpr double kMuchDb = 3;
   if (!state_->data || state_->calibrated.kept_samples.empty()) return false;
   ir::Graph graph = state_->graph;
   CARINA_TRY(const std::vector<size_t> groups, step_groups(graph, scheme, state_->application(),
@@ -328,7 +339,7 @@ Result<bool> Observed::widen_steps(const Scheme& scheme, ir::Graph& quantized, c
       weights = ", and its weights are rounded for their inputs";
     }
   }
-  if (after.mean() < before.mean() + kMuchDb) return false;
+  if (!after.are_much_better_than(before)) return false;
   quantized = std::move(wide);
   log.note({.where = scheme.name,
             .what = fmt::format(

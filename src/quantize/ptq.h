@@ -66,10 +66,10 @@ class Observed {
   // Returns the graph with Value::quantization set by the scheme. Ranges that are measured are those of the first
   // scheme that measures them.
   Result<ir::Graph> quantized(const Scheme& scheme, const Log& log);
-  // Gives a network with state more bits if 8 leave less than 25 dB in one of its steps, and if that brings at least 6
-  // dB: 16 bits in what wide_steps() finds, and weights rounded for their inputs if a step has less than 20 dB then.
-  // `quantized` is the result of `scheme`, a scheme with 8 bits, and is replaced. A note says what was done. Returns
-  // whether it did.
+  // Gives a network with state more bits if 8 leave less than 30 dB in one of its steps, and if that brings at least 3
+  // dB on average or in the worst step: 16 bits in what wide_steps() finds, and weights rounded for their inputs if a
+  // step has less than 20 dB then. `quantized` is the result of `scheme`, a scheme with 8 bits, and is replaced. A note
+  // says what was done. Returns whether it did.
   Result<bool> widen_steps(const Scheme& scheme, ir::Graph& quantized, const Log& log);
   // Says what 16 bits in all values but those that the largest nodes read would bring, if that is much. `quantized` is
   // the result of `scheme`.

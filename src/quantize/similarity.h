@@ -44,6 +44,11 @@ using TakeOutputs = std::function<bool(size_t sample, std::vector<Tensor> output
 Result<void> run_samples(const ir::Graph& graph, Samples samples, const SimilarityOptions& options, const Log& log,
                          const TakeOutputs& take);
 
+// The same for a graph with state, in order: a sample gets the state that the run before it left, in place of its own,
+// unless it begins a sequence.
+Result<void> run_steps(const ir::Graph& graph, Samples samples, const std::function<bool(size_t sample)>& begins,
+                       const SimilarityOptions& options, const Log& log, const TakeOutputs& take);
+
 // Returns the outputs for each sample.
 Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samples samples,
                                                     const SimilarityOptions& options, const Log& log);

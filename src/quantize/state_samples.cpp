@@ -2,6 +2,8 @@
 
 #include <iterator>
 #include <memory>
+#include <numeric>
+#include <utility>
 
 #include "quantize/calibrate_internal.h"
 
@@ -11,7 +13,12 @@ Result<datasets::DataSet> with_state(const ir::Graph& graph, const datasets::Dat
                                      const ir::Evaluator* evaluator) {
   if (graph.states.empty() || samples.size() == 0 || evaluator == nullptr) return samples;
   CARINA_TRY(const datasets::DataSet::Sample first, samples.sample(0));
-  if (first.size() == graph.inputs.size()) return samples;
+  std::vector<size_t> firsts;
+  if (first.size() == graph.inputs.size()) {
+    firsts.resize(samples.size());
+    std::iota(firsts.begin(), firsts.end(), size_t{0});
+    return datasets::DataSet(samples).in_sequences(std::move(firsts));
+  }
   CARINA_TRY(const std::unique_ptr<ir::Evaluation> evaluation, evaluator->load(graph));
   std::vector<Tensor> initial;
   for (const ir::State& one : graph.states) initial.push_back(one.initial);
@@ -19,7 +26,10 @@ Result<datasets::DataSet> with_state(const ir::Graph& graph, const datasets::Dat
   std::vector<datasets::DataSet::Sample> with;
   for (size_t n = 0; n < samples.size(); ++n) {
     CARINA_TRY(datasets::DataSet::Sample sample, samples.sample(n));
-    if (samples.begins_sequence(n)) state = initial;
+    if (samples.begins_sequence(n)) {
+      state = initial;
+      firsts.push_back(n);
+    }
     std::ranges::copy(state, std::back_inserter(sample));
     CARINA_CHECKED(check_sample(graph, sample, n));
     CARINA_TRY(std::vector<Tensor> outputs, evaluation->run(sample));
@@ -27,7 +37,7 @@ Result<datasets::DataSet> with_state(const ir::Graph& graph, const datasets::Dat
                  std::make_move_iterator(outputs.end()));
     with.push_back(std::move(sample));
   }
-  return datasets::DataSet(std::move(with));
+  return datasets::DataSet(std::move(with)).in_sequences(std::move(firsts));
 }
 
 }  // namespace carina::quantize
