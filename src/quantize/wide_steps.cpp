@@ -13,6 +13,8 @@
 #include "quantize/wide_steps_internal.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <set>
 
 #include "facts/aten_traits.h"
@@ -51,11 +53,17 @@ struct Sums {
   }
 };
 
+// Weights that several nodes share, as the steps of an unrolled recurrence do, count once: they are used by all.
 Sums sums_of(const ir::Graph& graph) {
   Sums sums;
+  std::set<const std::byte*> counted;
   for (const Node& node : graph.nodes) {
     sums.multiplications += multiplications_of(graph, node);
-    sums.weights += weights_of(graph, node);
+    const int64_t weights = weights_of(graph, node);
+    const std::optional<WeightRole> role = weights == 0 ? std::nullopt : weight_role_of(node);
+    const ir::Value* value = role ? &graph[node.inputs[role->weight]] : nullptr;
+    const bool is_counted = value != nullptr && value->constant && !counted.insert(value->constant->data.data()).second;
+    sums.weights += is_counted ? 0 : weights;
     sums.tables += has_wide_table(node) ? 1 : 0;
   }
   return sums;
