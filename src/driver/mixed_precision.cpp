@@ -142,7 +142,8 @@ class MixedPrecision {
     return trials_.add_cycles(program, candidate.gives);
   }
 
-  // 8 bits everywhere. Keeps the quantized graph and the cycles of its nodes.
+  // What plain int8 gives: 8 bits, and 16 where a network that waits for its weights would lose much. Keeps the graph
+  // with 8 bits and the cycles of its nodes.
   Result<Candidate> measured_int8() {
     Candidate int8{.scheme = trials_.scheme_with(**quantize::parse_scheme("int8"), {}, "int8"), .knows_cycles = true};
     log_.progress("scheme", 0, 1);
@@ -151,6 +152,15 @@ class MixedPrecision {
     CARINA_TRY(const Delegated program, trials_.delegated(*int8_));
     CARINA_CHECKED(trials_.add_cycles(program, int8.gives));
     cycles_of_nodes_ = trials_.cycles_of_nodes(*int8_, program);
+    noise_of_8_bits_ = int8.gives.noise;
+    ir::Graph wider = *int8_;
+    CARINA_TRY(const bool is_wider, trials_.widen(int8.scheme, wider));
+    if (!is_wider) return int8;
+    int8.scheme.widening = quantize::Widening::kWhereNeeded;
+    int8.scheme.name += ", 16 bits where they cost little";
+    CARINA_CHECKED(trials_.measure_noise(wider, SchemeTrials::Samples::kHeldOut, int8.gives));
+    CARINA_TRY(const Delegated wider_program, trials_.delegated(wider));
+    CARINA_CHECKED(trials_.add_cycles(wider_program, int8.gives));
     return int8;
   }
 
@@ -266,10 +276,10 @@ class MixedPrecision {
   }
 
   // Whether weights that are rounded for their inputs reduce the noise with 8 bits.
-  [[nodiscard]] static bool rounding_helps(const std::vector<Candidate>& candidates) {
+  [[nodiscard]] bool rounding_helps(const std::vector<Candidate>& candidates) const {
     const auto rounded = std::ranges::find(candidates, "auto: int8+rounded-for-inputs",
                                            [](const Candidate& one) { return one.scheme.name; });
-    return rounded->gives.noise < candidates.front().gives.noise;
+    return rounded->gives.noise < noise_of_8_bits_;
   }
 
   static void round_for_inputs(quantize::Scheme& scheme) {
@@ -372,11 +382,22 @@ class MixedPrecision {
     return write_file(path, file.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
 
+  // If the result is poor and 16 bits everywhere, which the budget does not allow, are much better: what they cost.
+  static std::string hint_of_larger_budget(const Measured& found, const Measured& wide, const Measured& int8) {
+    constexpr double kFewDb = 30, kMuchDb = 6;
+    if (found.least_sqnr_db >= kFewDb || wide.least_sqnr_db < found.least_sqnr_db + kMuchDb) return {};
+    return fmt::format(
+        "the budget is too small for 16 bits everywhere, which bring {:.0f} dB: --max-cycles {:.0f}% allows them",
+        wide.least_sqnr_db - found.least_sqnr_db,
+        std::ceil(100 * static_cast<double>(wide.cycles) / static_cast<double>(std::max<int64_t>(int8.cycles, 1))));
+  }
+
   Result<void> log_candidates(std::vector<Candidate>& candidates, size_t best) {
     const auto wide =
         std::ranges::find(candidates, "auto: int16x8", [](const Candidate& one) { return one.scheme.name; });
     CARINA_CHECKED(measure_cycles(*wide));
     const Measured& narrow = candidates.front().gives;
+    const bool is_widened = candidates.front().scheme.widening == quantize::Widening::kWhereNeeded;
     const auto text = [&](const Measured& m) {
       return fmt::format("{} cycles ({:.0f} %{}), SQNR {:.1f} dB", m.cycles,
                          100 * static_cast<double>(m.cycles) / static_cast<double>(std::max<int64_t>(narrow.cycles, 1)),
@@ -385,10 +406,12 @@ class MixedPrecision {
     };
     log_.note(
         {.where = model_.name,
-         .what = fmt::format(
-             "--quantize {}: {}. With 8 bits everywhere: {}. With 16 bits everywhere: {}. Measured on {} samples{}",
-             candidates[best].scheme.name, text(candidates[best].gives), text(narrow), text(wide->gives),
-             trials_.held_out_samples(), trials_.is_held_out() ? " that were not calibrated with" : ""),
+         .what = fmt::format("--quantize {}: {}. With {}: {}. With 16 bits everywhere: {}. Measured on {} samples{}",
+                             candidates[best].scheme.name, text(candidates[best].gives),
+                             is_widened ? "int8, which has 16 bits where they cost little" : "8 bits everywhere",
+                             text(narrow), text(wide->gives), trials_.held_out_samples(),
+                             trials_.is_held_out() ? " that were not calibrated with" : ""),
+         .hint = hint_of_larger_budget(candidates[best].gives, wide->gives, narrow),
          .severity = Severity::kNote});
     return {};
   }
@@ -399,6 +422,7 @@ class MixedPrecision {
   SchemeTrials trials_;
   std::optional<ir::Graph> int8_;                 // the model with 8 bits everywhere
   std::vector<int64_t> cycles_of_nodes_;          // of that graph, by node of the model
+  double noise_of_8_bits_ = 0;                    // of that graph
   std::vector<std::pair<size_t, size_t>> parts_;  // nodes from, to
 };
 

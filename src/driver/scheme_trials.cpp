@@ -75,6 +75,7 @@ quantize::Scheme SchemeTrials::scheme_with(const quantize::NodeScheme& general,
   std::ranges::copy(scheme.overrides, std::back_inserter(overrides));
   scheme.overrides = std::move(overrides);
   scheme.name = std::string(kNamePrefix) + std::move(name);
+  scheme.widening = quantize::Widening::kAsSaid;
   return scheme;
 }
 
@@ -84,7 +85,8 @@ quantize::PtqOptions SchemeTrials::quantize_options(quantize::Scheme scheme) con
           .evaluator = &evaluator_,
           .data = options_.quantize.data,
           .user_nodes = models::user_nodes_of(model_),
-          .narrow_outputs = options_.quantize.has_narrow_outputs()};
+          .narrow_outputs = options_.quantize.has_narrow_outputs(),
+          .wider_steps = options_.quantize.wider_steps()};
 }
 
 // Weights that are not equalized need a calibration of their own.
@@ -93,6 +95,11 @@ Result<ir::Graph> SchemeTrials::quantized(const quantize::Scheme& scheme) {
     return observed_->quantized(scheme, Log{});
   if (!unequalized_) CARINA_CHECKED(observe_with("int8+unequalized", unequalized_));
   return unequalized_->quantized(scheme, Log{});
+}
+
+Result<bool> SchemeTrials::widen(quantize::Scheme scheme, ir::Graph& quantized) {
+  scheme.widening = quantize::Widening::kWhereNeeded;
+  return observed_->widen_steps(scheme, quantized, Log{});
 }
 
 Result<void> SchemeTrials::measure_noise(const ir::Graph& graph, Samples samples, Measured& measured) const {

@@ -45,6 +45,9 @@ class SchemeTrials {
   [[nodiscard]] quantize::Scheme scheme_with(const quantize::NodeScheme& general,
                                              std::vector<quantize::Override> overrides, std::string name) const;
   Result<ir::Graph> quantized(const quantize::Scheme& scheme);
+  // Gives a graph that quantized() returned the 16 bits that plain int8 gives a network which loses much. Returns
+  // whether it did.
+  Result<bool> widen(quantize::Scheme scheme, ir::Graph& quantized);
 
   enum class Samples : uint8_t {
     kFew,      // to compare parts of the model with each other

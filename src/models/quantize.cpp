@@ -14,6 +14,12 @@
 
 namespace carina::models {
 
+// Random samples have steps that say nothing about those of real ones.
+quantize::WiderSteps QuantizeRequest::wider_steps() const {
+  if (origin != Origin::kData) return quantize::WiderSteps::kNever;
+  return state_is_shared ? quantize::WiderSteps::kAllButState : quantize::WiderSteps::kAll;
+}
+
 namespace {
 
 // Returns whether the node reads or writes integers of the model as activations. Quantized weights alone do not count.
@@ -75,12 +81,6 @@ Result<void> check_found(const Model& model, const QuantizeRequest& request) {
                .fault = Fault::kUsage});
 }
 
-// Random samples have steps that say nothing about those of real ones.
-quantize::WiderSteps wider_steps_of(const QuantizeRequest& request) {
-  if (request.origin != QuantizeRequest::Origin::kData) return quantize::WiderSteps::kNever;
-  return request.state_is_shared ? quantize::WiderSteps::kAllButState : quantize::WiderSteps::kAll;
-}
-
 Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& log) {
   CARINA_CHECKED(check_found(model, request));
   warn_of_random(model, request, log);
@@ -93,7 +93,7 @@ Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& 
                                      .user_nodes = user_nodes_of(model),
                                      .narrow_outputs = request.has_narrow_outputs(),
                                      .state_limits = request.state_limits,
-                                     .wider_steps = wider_steps_of(request)};
+                                     .wider_steps = request.wider_steps()};
   model.quantization = calibration_text(request, samples.size());
   model.random_ranges = request.origin != QuantizeRequest::Origin::kData;
   model.samples = samples.size();

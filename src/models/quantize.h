@@ -15,6 +15,7 @@
 #include "datasets/data_set.h"
 #include "datasets/samples.h"
 #include "models/import.h"
+#include "quantize/ptq.h"
 #include "quantize/scheme.h"
 
 namespace carina::models {
@@ -50,6 +51,7 @@ struct QuantizeRequest {
   bool state_is_shared = false;      // with other methods of the program, which are quantized apart
   std::optional<DType> raw_io = {};  // integer type of the program's inputs and outputs; none: floats
 
+  [[nodiscard]] quantize::WiderSteps wider_steps() const;
   [[nodiscard]] bool has_narrow_outputs() const { return raw_io && row_of(*raw_io).bits == 8; }
 };
 

@@ -18,6 +18,7 @@
 #include "quantize/softmax_scores_internal.h"
 #include "quantize/state_samples.h"
 #include "quantize/uneven_rows_internal.h"
+#include "quantize/wide_steps_internal.h"
 #include "quantize/wide_values.h"
 
 namespace carina::quantize {
@@ -139,14 +140,15 @@ Scheme rounded_to_nearest(Scheme scheme) {
 
 namespace {
 
-// Below the first, more bits are tried; below the second, weights that are rounded for their inputs, which takes
-// longer.
-constexpr double kPoorDb = 30, kBadDb = 20, kEnoughDb = 40;
+// Below the first, more bits are tried: for a step of a network with state, and for an output of any other, which is
+// used as it is. Of a regression whose own error is an eighth of its results (18 dB), 35 dB take 1 %. Below the third,
+// weights that are rounded for their inputs are tried, which takes longer. More than the last is as good as it.
+constexpr double kPoorStepDb = 30, kPoorOutputDb = 35, kBadDb = 20, kEnoughDb = 40;
 constexpr size_t kFewScales = 32;  // for weights that are rounded without being asked for: a quarter of the time
 
-// What a quantized graph loses in each of the samples that calibration has kept.
-struct StepErrors {
-  std::vector<double> sqnr_db;  // of all outputs that are no state; without samples whose outputs are zeros
+// What a quantized graph loses on the samples that calibration has kept.
+struct TrialErrors {
+  std::vector<double> sqnr_db;  // by step of a network with state, else by output; without those that are zeros
 
   [[nodiscard]] double worst() const { return std::ranges::min(sqnr_db); }
   // Steps with more than kEnoughDb count as this much: a softmax that saturates has no error at all in most steps.
@@ -156,19 +158,26 @@ struct StepErrors {
     return sum / static_cast<double>(sqnr_db.size());
   }
   // Whether these are much better on average, or in the worst step with no loss on average.
-  [[nodiscard]] bool are_much_better_than(const StepErrors& others) const {
+  [[nodiscard]] bool are_much_better_than(const TrialErrors& others) const {
     constexpr double kMuchDb = 3;
     return mean() >= others.mean() + kMuchDb || (worst() >= others.worst() + kMuchDb && mean() >= others.mean());
   }
 };
 
-// How many samples are kept: as many as ranges are compared on. A network with state is also tried on them. One bad
-// step may be the only one, so more of its steps are kept, which are small.
+// Whether wide_steps() may be tried on a graph.
+bool may_widen(const ir::Graph& graph, const PtqOptions& options) {
+  return options.wider_steps != WiderSteps::kNever && (!graph.states.empty() || waits_for_weights(graph));
+}
+
+// How many samples are kept: as many as ranges are compared on. A network that waits for its weights is also tried on
+// them, on all of a few. One bad step of a network with state may be the only one, so more of its steps are kept, which
+// are small.
 size_t samples_to_keep(const ir::Graph& graph, const PtqOptions& options, size_t samples) {
   constexpr size_t kMaxSteps = 64;
-  const bool is_tried = options.wider_steps != WiderSteps::kNever && !graph.states.empty();
-  if (is_tried) return std::max(range_samples(samples), std::min(samples, kMaxSteps));
-  return measures_ranges(options.scheme) ? range_samples(samples) : 0;
+  const size_t compared = range_samples(samples);
+  if (!may_widen(graph, options)) return measures_ranges(options.scheme) ? compared : 0;
+  if (!graph.states.empty()) return std::max(compared, std::min(samples, kMaxSteps));
+  return compared == 0 ? samples : compared;
 }
 
 }  // namespace
@@ -202,22 +211,42 @@ struct Observed::State {
     return sum;
   }
 
-  // If all samples are kept, they are run as the sequences that they are: what a step loses stays in the state. A few
-  // of many samples get the states of the float model.
-  [[nodiscard]] Result<StepErrors> step_errors(const ir::Graph& quantized) const {
-    StepErrors errors;
-    const bool in_order = calibrated.kept_samples.size() == data->size();
+  // By step if the graph has state, in which errors stay, else by output. If all samples are kept, they are run as the
+  // sequences that they are: what a step loses stays in the state. A few of many samples get the states of the float
+  // model.
+  [[nodiscard]] Result<TrialErrors> trial_errors(const ir::Graph& quantized) const {
+    const bool by_step = !graph.states.empty();
+    const size_t outputs = graph.outputs_without_state();
+    const bool in_order = by_step && data && calibrated.kept_samples.size() == data->size();
+    std::vector<Similarity> similarities(by_step ? calibrated.kept_samples.size() : outputs);
     CARINA_CHECKED(run_steps(
         quantized, calibrated.kept_samples, [&](size_t step) { return !in_order || data->begins_sequence(step); },
         {.threads = options.threads, .evaluator = options.evaluator}, Log{},
-        [&](size_t sample, const std::vector<Tensor>& outputs) {
-          Similarity all;
-          for (size_t i = 0; i < graph.outputs_without_state(); ++i)
-            all.add(calibrated.kept_outputs[sample][i], outputs[i]);
-          if (all.signal > 0) errors.sqnr_db.push_back(all.sqnr_db());
+        [&](size_t sample, const std::vector<Tensor>& got) {
+          for (size_t i = 0; i < outputs; ++i)
+            similarities[by_step ? sample : i].add(calibrated.kept_outputs[sample][i], got[i]);
           return true;
         }));
+    TrialErrors errors;
+    for (const Similarity& one : similarities) {
+      if (one.signal > 0) errors.sqnr_db.push_back(one.sqnr_db());
+    }
     return errors;
+  }
+
+  // The decibels that 16 bits in some values bring to the outputs of `quantized`, the result of `scheme`; 0 if it has
+  // no
+  // errors.
+  [[nodiscard]] Result<double> gain_of_wide(const Scheme& scheme, const std::vector<Override>& values,
+                                            const ir::Graph& quantized) {
+    constexpr double kDecibels = 20, kLeast = 1e-9;
+    Scheme wider = rounded_to_nearest(scheme);
+    wider.overrides.insert(wider.overrides.begin(), values.begin(), values.end());
+    ir::Graph tried = graph;
+    CARINA_CHECKED(apply_scheme(tried, wider, application(), Log{}));
+    CARINA_TRY(const double error, error_of(quantized));
+    CARINA_TRY(const double error_of_wider, error_of(tried));
+    return error == 0 ? 0 : kDecibels * std::log10(error / std::max(error_of_wider, kLeast * error));
   }
 
   // Applies a scheme with 16 bits in these groups.
@@ -304,7 +333,7 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& given
   for (size_t n = 0; n < graph.nodes.size(); ++n) calibration.left_float[n] = schemes.is_left_float(n);
   CARINA_TRY(state->calibrated, calibrate(graph, samples, calibration, log));
   CARINA_CHECKED(observe_constants(graph, state->calibrated));
-  if (options.wider_steps != WiderSteps::kNever && !graph.states.empty()) state->data = samples;
+  if (may_widen(graph, options)) state->data = samples;
   return Observed(std::move(state));
 }
 
@@ -317,22 +346,23 @@ Result<ir::Graph> Observed::quantized(const Scheme& scheme, const Log& log) {
 }
 
 Result<bool> Observed::widen_steps(const Scheme& scheme, ir::Graph& quantized, const Log& log) {
-  if (!state_->data || state_->calibrated.kept_samples.empty()) return false;
+  if (!state_->data || state_->calibrated.kept_samples.empty() || scheme.widening == Widening::kAsSaid) return false;
   ir::Graph graph = state_->graph;
   CARINA_TRY(const std::vector<size_t> groups, step_groups(graph, scheme, state_->application(),
                                                            state_->options.wider_steps == WiderSteps::kAllButState));
   if (groups.empty()) return false;
-  CARINA_TRY(const StepErrors before, state_->step_errors(quantized));
-  if (before.sqnr_db.empty() || before.worst() >= kPoorDb) return false;
+  const bool has_state = !graph.states.empty();
+  CARINA_TRY(const TrialErrors before, state_->trial_errors(quantized));
+  if (before.sqnr_db.empty() || before.worst() >= (has_state ? kPoorStepDb : kPoorOutputDb)) return false;
   CARINA_TRY(ir::Graph wide, state_->with_wide(scheme, groups));
-  CARINA_TRY(StepErrors after, state_->step_errors(wide));
+  CARINA_TRY(TrialErrors after, state_->trial_errors(wide));
   std::string_view weights;
   if (after.worst() < kBadDb && scheme.general.weights.rounding == Rounding::kNearest) {
     CARINA_CHECKED(state_->gather_products());
     Scheme rounded = scheme;
     rounded.general.weights.rounding = Rounding::kForInputs;
     CARINA_TRY(ir::Graph tried, state_->with_wide(rounded, groups));
-    CARINA_TRY(const StepErrors errors, state_->step_errors(tried));
+    CARINA_TRY(const TrialErrors errors, state_->trial_errors(tried));
     if (errors.mean() > after.mean()) {
       wide = std::move(tried);
       after = errors;
@@ -341,44 +371,59 @@ Result<bool> Observed::widen_steps(const Scheme& scheme, ir::Graph& quantized, c
   }
   if (!after.are_much_better_than(before)) return false;
   quantized = std::move(wide);
+  const auto text = [&](const TrialErrors& errors) {
+    return errors.sqnr_db.size() == 1
+               ? fmt::format("{:.1f} dB", errors.worst())
+               : fmt::format("{:.1f} dB in the worst of {} {}, {:.1f} dB on average", errors.worst(),
+                             errors.sqnr_db.size(), has_state ? "steps" : "outputs", errors.mean());
+  };
   log.note({.where = scheme.name,
-            .what = fmt::format(
-                "the network has state, in which errors stay, and 8 bits leave {:.1f} dB in one of {} "
-                "steps, {:.1f} dB on average: 16 bits where they cost little{}: {:.1f} dB, {:.1f} dB on average",
-                before.worst(), before.sqnr_db.size(), before.mean(), weights, after.worst(), after.mean()),
+            .what = fmt::format("the network {}, and 8 bits leave {}: 16 bits where they cost little{}: {}",
+                                has_state ? "has state, in which errors stay" : "waits for its weights", text(before),
+                                weights, text(after)),
             .hint = "--quantize int8-only keeps 8 bits",
             .severity = Severity::kNote});
   return true;
 }
 
-// The trial takes one more application of a scheme and a few integer runs. Its cycles are not measured, which would
-// take another plan: --quantize auto does that.
+// A trial takes one more application of a scheme and a few integer runs. Its cycles are not measured, which would take
+// another plan: --quantize auto does that.
 Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantized, const Log& log) const {
   const bool is_plain = scheme.general.activations.tail == Tail::kWide &&
                         scheme.general.activations.steps() < kSteps16 && scheme.overrides.empty() &&
                         !scheme.name.starts_with("auto");  // which has measured such schemes
   if (!is_plain || state_->calibrated.kept_samples.empty()) return {};
-  const std::optional<WideValues> values = cheap_wide_values(state_->graph);
-  if (!values) return {};
-  Scheme wider = rounded_to_nearest(scheme);
-  wider.overrides.insert(wider.overrides.begin(), values->wide.begin(), values->wide.end());
-  ir::Graph graph = state_->graph;
-  CARINA_CHECKED(apply_scheme(graph, wider, state_->application(), Log{}));
-  CARINA_TRY(const double error, state_->error_of(quantized));
-  CARINA_TRY(const double error_of_wider, state_->error_of(graph));
-  constexpr double kMuch = 3, kDecibels = 20, kLeast = 1e-9;
-  if (error == 0) return {};
-  const double gain = kDecibels * std::log10(error / std::max(error_of_wider, kLeast * error));
-  if (gain < kMuch) return {};
-  log.note(
-      {.where = scheme.name,
-       .what = fmt::format("16 bits in all values but those that {} {} would bring {:.0f} dB, for a few percent of "
-                           "the cycles",
-                           values->narrow.size() == 1 ? values->narrow.front()
-                                                      : fmt::format("the {} largest nodes", values->narrow.size()),
-                           values->narrow.size() == 1 ? "reads" : "read", gain),
-       .hint = "--quantize auto --max-cycles 105% measures such schemes; --quantize-at sets them",
-       .severity = Severity::kNote});
+  if (const std::optional<WideValues> values = cheap_wide_values(state_->graph)) {
+    CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, values->wide, quantized));
+    constexpr double kMuchDb = 3;
+    if (gain_db >= kMuchDb) {
+      log.note({.where = scheme.name,
+                .what = fmt::format(
+                    "16 bits in all values but those that {} {} would bring {:.0f} dB, for a few percent of the cycles",
+                    values->narrow.size() == 1 ? values->narrow.front()
+                                               : fmt::format("the {} largest nodes", values->narrow.size()),
+                    values->narrow.size() == 1 ? "reads" : "read", gain_db),
+                .hint = "--quantize auto --max-cycles 105% measures such schemes; --quantize-at sets them",
+                .severity = Severity::kNote});
+      return {};
+    }
+  }
+  return note_costly(scheme, quantized, log);
+}
+
+// Says what 16 bits in all values would bring to an output for which 256 steps are too few.
+Result<void> Observed::note_costly(const Scheme& scheme, const ir::Graph& quantized, const Log& log) const {
+  constexpr double kFewDb = 30, kMuchDb = 6;
+  CARINA_TRY(const TrialErrors errors, state_->trial_errors(quantized));
+  if (errors.sqnr_db.empty() || errors.worst() >= kFewDb) return {};
+  CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, all_values_wide(state_->graph), quantized));
+  if (gain_db < kMuchDb) return {};
+  log.note({.where = scheme.name,
+            .what = fmt::format("8 bits leave {:.0f} dB in {}, and 16 bits where they cost few cycles do not bring "
+                                "much. In all values, they would bring {:.0f} dB",
+                                errors.worst(), state_->graph.states.empty() ? "an output" : "a step", gain_db),
+            .hint = "--quantize auto --max-cycles 200% measures what they cost; --quantize int16x8 has them",
+            .severity = Severity::kNote});
   return {};
 }
 

@@ -20,8 +20,8 @@ struct PtqFindings {
   std::vector<std::string> beyond_int32;  // names of int64 values that exceed int32 in a sample
 };
 
-// Whether 8 bits may become 16 where they leave too much noise in the steps of a network with state. kAllButState: the
-// state keeps 8 bits, since other methods of the program share it.
+// Whether 8 bits may become 16 where they leave too much noise in a network that waits for its weights.
+// kAllButState: the state keeps 8 bits, since other methods of the program share it.
 enum class WiderSteps : uint8_t { kNever, kAllButState, kAll };
 
 struct PtqOptions {
@@ -66,13 +66,14 @@ class Observed {
   // Returns the graph with Value::quantization set by the scheme. Ranges that are measured are those of the first
   // scheme that measures them.
   Result<ir::Graph> quantized(const Scheme& scheme, const Log& log);
-  // Gives a network with state more bits if 8 leave less than 30 dB in one of its steps, and if that brings at least 3
-  // dB on average or in the worst step: 16 bits in what wide_steps() finds, and weights rounded for their inputs if a
-  // step has less than 20 dB then. `quantized` is the result of `scheme`, a scheme with 8 bits, and is replaced. A note
-  // says what was done. Returns whether it did.
+  // Gives a network that waits for its weights more bits, if that brings at least 3 dB on average or in the worst step
+  // or output: one with state if 8 bits leave less than 30 dB in one of its steps, another if they leave less than 35
+  // dB in one of its outputs. What wide_steps() finds gets 16 bits, and if a step or an output has less than 20 dB
+  // then, weights are rounded for their inputs. `quantized` is the result of `scheme`, a scheme with 8 bits, and is
+  // replaced. A note says what was done. Returns whether it did.
   Result<bool> widen_steps(const Scheme& scheme, ir::Graph& quantized, const Log& log);
-  // Says what 16 bits in all values but those that the largest nodes read would bring, if that is much. `quantized` is
-  // the result of `scheme`.
+  // Says what 16 bits in all values but those that the largest nodes read would bring, if that is much; or else what 16
+  // bits in all values would bring, if 8 leave less than 30 dB. `quantized` is the result of `scheme`.
   Result<void> note_wider(const Scheme& scheme, const ir::Graph& quantized, const Log& log) const;
   // Returns the float graph that is quantized: equalized, if options.scheme says so.
   [[nodiscard]] const ir::Graph& floats() const;
@@ -84,6 +85,7 @@ class Observed {
 
  private:
   struct State;
+  Result<void> note_costly(const Scheme& scheme, const ir::Graph& quantized, const Log& log) const;
   explicit Observed(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -7,14 +7,18 @@
 //     instead of 256 bytes, which come from flash like weights, and 8 bits tell the numbers from 0 to 1 apart well;
 //   - operands of pools, comparisons and divisions, which have no cheap form in 16 bits.
 // Other functions (rsqrt, SiLU, GELU, the exp of a softmax) have wide ranges. They get 16 bits if all their tables take
-// at most a quarter of the bytes of the weights. The last functions before an output are an exception, which
-// wide_tail() weighs. Evidence: ADR 0108.
+// at most a quarter of the bytes of the weights, or as many bytes as the start of an inference takes cycles: a small
+// perceptron takes less time than its start. The last functions before an output are an exception, which wide_tail()
+// weighs. Evidence: ADR 0108, 0111.
 #include "quantize/wide_steps_internal.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <set>
 
 #include "facts/aten_traits.h"
+#include "facts/cpu_costs.h"
 #include "quantize/sharing.h"
 
 namespace carina::quantize {
@@ -25,6 +29,9 @@ using ir::Node;
 using ir::ValueId;
 
 constexpr int64_t kMaxUsesOfWeights = 8, kTableBytes = 2048, kMinWeightsPerTable = 4;
+// The CPU's call of the delegate, and of the kernels that quantize the inputs and dequantize the outputs. Flash gives
+// about a byte in a cycle.
+constexpr int64_t kCyclesOfStart = kCpuCostOfDelegateCall + 2 * kCpuCostOfCall;
 
 bool saturates(AtenOp op) {
   return op == AtenOp::sigmoid_default || op == AtenOp::tanh_default || op == AtenOp::erf_default;
@@ -41,14 +48,22 @@ struct Sums {
   int64_t tables = 0;  // of functions that do not saturate
 
   [[nodiscard]] bool waits_for_weights() const { return weights > 0 && multiplications <= kMaxUsesOfWeights * weights; }
-  [[nodiscard]] bool tables_are_small() const { return kMinWeightsPerTable * kTableBytes * tables <= weights; }
+  [[nodiscard]] bool tables_are_small() const {
+    return kTableBytes * tables <= std::max(weights / kMinWeightsPerTable, kCyclesOfStart);
+  }
 };
 
+// Weights that several nodes share, as the steps of an unrolled recurrence do, count once: they are used by all.
 Sums sums_of(const ir::Graph& graph) {
   Sums sums;
+  std::set<const std::byte*> counted;
   for (const Node& node : graph.nodes) {
     sums.multiplications += multiplications_of(graph, node);
-    sums.weights += weights_of(graph, node);
+    const int64_t weights = weights_of(graph, node);
+    const std::optional<WeightRole> role = weights == 0 ? std::nullopt : weight_role_of(node);
+    const ir::Value* value = role ? &graph[node.inputs[role->weight]] : nullptr;
+    const bool is_counted = value != nullptr && value->constant && !counted.insert(value->constant->data.data()).second;
+    sums.weights += is_counted ? 0 : weights;
     sums.tables += has_wide_table(node) ? 1 : 0;
   }
   return sums;
@@ -81,6 +96,10 @@ Reads reads_of(const Node& node, const Sums& sums) {
 }
 
 }  // namespace
+
+bool waits_for_weights(const ir::Graph& graph) {
+  return sums_of(graph).waits_for_weights();
+}
 
 std::vector<size_t> wide_steps(const ir::Graph& graph, const TailRequest& request) {
   const Sums sums = sums_of(graph);

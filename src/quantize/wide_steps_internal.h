@@ -8,7 +8,11 @@
 
 namespace carina::quantize {
 
-// Returns the groups of values that get 16 bits where 8 lose too much of the steps of a network with state, in
+// Whether the layers of a network multiply each weight at most 8 times, as those of a step in a recurrent network or of
+// a perceptron do. The NPU then waits for the weights, and 16-bit activations cost few cycles.
+bool waits_for_weights(const ir::Graph& graph);
+
+// Returns the groups of values that get 16 bits where 8 lose too much of a network that waits for its weights, in
 // ascending order: where 16 bits cost few cycles. None if the layers multiply each weight more than 8 times: 16 bits
 // would then cost many cycles.
 //   Example: a decoder that reads one token has 16 bits in its residual sums, norms, linear layers and scores. The

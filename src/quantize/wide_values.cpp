@@ -54,6 +54,11 @@ std::vector<int64_t> estimated_cycles(const ir::Graph& graph) {
   return cycles;
 }
 
+std::vector<Override> all_values_wide(const ir::Graph& graph) {
+  const std::vector<bool> left_float(graph.nodes.size(), false);
+  return wide_but_read_by(graph, sharing_of(graph, left_float, Extrema::kShare).group, {}).wide;
+}
+
 std::vector<WideValues> wide_but_expensive(const ir::Graph& graph, const std::vector<int64_t>& cycles) {
   const auto all = static_cast<double>(std::accumulate(cycles.begin(), cycles.end(), int64_t{0}));
   const std::vector<size_t> order = cheapest_first(cycles);

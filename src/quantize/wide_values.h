@@ -28,4 +28,7 @@ std::vector<int64_t> estimated_cycles(const ir::Graph& graph);
 //   of all other nodes, and the outputs, have 16.
 std::vector<WideValues> wide_but_expensive(const ir::Graph& graph, const std::vector<int64_t>& cycles);
 
+// Returns overrides that give 16 bits to the inputs and to the results of all nodes.
+std::vector<Override> all_values_wide(const ir::Graph& graph);
+
 }  // namespace carina::quantize
