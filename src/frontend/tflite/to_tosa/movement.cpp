@@ -413,6 +413,12 @@ Result<void> gathered(Call& call) {
 Result<void> cast(Call& call) {
   constexpr std::array kCast{DType::kInt8, DType::kInt16, DType::kInt32, DType::kBool};
   CARINA_CHECKED(call.need(1));
+  if (Call::is_pair(call.in(0)) && call.result().dtype == DType::kInt32) {
+    const ValueId words = call.value(0);
+    Shape low = call.out.shape(words);
+    low[low.rank() - 1] = 1;
+    return call.set(call.out.slice(words, std::vector<int64_t>(low.rank()), low));
+  }
   CARINA_CHECKED(call.need_type(call.in(0), kCast));
   CARINA_CHECKED(call.need_type(call.result(), kCast));
   return call.set(call.out.cast(call.value(0), call.result().dtype));

@@ -151,9 +151,8 @@ Result<void> reduce_any(Call& call) {
 Result<void> arg_max(Call& call) {
   CARINA_CHECKED(call.need(2));
   CARINA_CHECKED(call.need_type(call.in(0), kOf8Or16));
-  if (call.result().dtype != DType::kInt32)
-    return call.reject("the indices are not int32", "int32", call.result().type_name,
-                       "convert the model with output_type=tf.int32");
+  if (call.result().dtype != DType::kInt32 && call.result().dtype != DType::kInt64)
+    return call.reject("the indices are neither int32 nor int64", {}, call.result().type_name);
   CARINA_TRY(const std::vector<size_t> axes, axes_of(call, 1, call.in(0).shape.rank()));
   if (axes.size() != 1) return call.reject("there is not one axis");
   const Shape shape = call.in(0).shape;
@@ -162,9 +161,15 @@ Result<void> arg_max(Call& call) {
     if (i != axes.front()) dims.push_back(shape[i]);
   }
   const ValueId input = call.value(0);
-  return call.set(call.out.emit(TosaOp::ARGMAX, {input},
-                                {{"axis", static_cast<int64_t>(axes.front())}, {"nan_mode", ir::kNanPropagate}},
-                                {.dtype = DType::kInt32, .shape = Shape(dims), .suffix = "arg_max"}));
+  const ValueId indices = call.out.emit(TosaOp::ARGMAX, {input},
+                                        {{"axis", static_cast<int64_t>(axes.front())}, {"nan_mode", ir::kNanPropagate}},
+                                        {.dtype = DType::kInt32, .shape = Shape(dims), .suffix = "arg_max"});
+  if (call.result().dtype == DType::kInt32) return call.set(indices);
+  // int64 indices: the words behind are 0.
+  dims.push_back(1);
+  std::vector<int64_t> padding(2 * dims.size());
+  padding.back() = 1;
+  return call.set(call.out.pad(call.out.reshape(indices, Shape(dims)), padding, 0));
 }
 
 }  // namespace carina::tflite
