@@ -165,11 +165,12 @@ Result<void> arg_max(Call& call) {
                                         {{"axis", static_cast<int64_t>(axes.front())}, {"nan_mode", ir::kNanPropagate}},
                                         {.dtype = DType::kInt32, .shape = Shape(dims), .suffix = "arg_max"});
   if (call.result().dtype == DType::kInt32) return call.set(indices);
-  // int64 indices: the words behind are 0.
+  // int64 indices: the high words are 0.
   dims.push_back(1);
-  std::vector<int64_t> padding(2 * dims.size());
-  padding.back() = 1;
-  return call.set(call.out.pad(call.out.reshape(indices, Shape(dims)), padding, 0));
+  std::vector<int64_t> ones(dims.size(), 1);
+  ones.back() = 2;
+  const ValueId words = call.out.reshape(call.out.integers(DType::kInt32, std::array<int64_t, 2>{1, 0}), Shape(ones));
+  return call.set(call.out.binary(TosaOp::MUL, call.out.reshape(indices, Shape(dims)), words));
 }
 
 }  // namespace carina::tflite

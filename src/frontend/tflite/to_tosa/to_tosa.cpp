@@ -87,7 +87,8 @@ void add_stand_ins(Builder& b, const Operator& op) {
   for (const int32_t index : op.outputs) {
     const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)];
     if (tensor.dtype == DType::kUnknown) continue;
-    b.values[static_cast<size_t>(index)] = b.graph.add_value(tensor.name, Call::type_of(tensor), Call::graph_shape(tensor));
+    b.values[static_cast<size_t>(index)] =
+        b.graph.add_value(tensor.name, Call::type_of(tensor), Call::graph_shape(tensor));
   }
 }
 
