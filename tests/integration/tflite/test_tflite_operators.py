@@ -8,12 +8,12 @@ import os
 import numpy as np
 import pytest
 from tflite_models import Model, litert
-from tflite_operators import INT8, INT16, make
+from tflite_operators import INT8, INT16, UINT8, make
 from tier_plugin import sampled
 
 SEEDS = int(os.environ.get("CARINA_TFLITE_SEEDS", sampled(6, 60)))
 TARGETS = ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"]
-CASES = [(f, np.int8) for f in INT8] + [(f, np.int16) for f in INT16]
+CASES = [(f, np.int8) for f in INT8] + [(f, np.uint8) for f in UINT8] + [(f, np.int16) for f in INT16]
 
 
 def names(value):
@@ -59,9 +59,11 @@ def test_npu_has_bits_of_reference_kernels(operator, dtype, run_carina, tmp_path
         model = tmp_path / "model.tflite"
         model.write_bytes(content)
         expected = litert(content, inputs)
+        # A .pte has int8 with the bits of uint8.
+        program = tmp_path / ("npu.tflite" if dtype == np.uint8 else "npu.pte")
         for target in TARGETS if sampled(0, 1) else [TARGETS[seed % 3]]:
-            run_carina(["compile", model, "--target", target, "-o", tmp_path / "m.pte"])
-            run_carina(["run", tmp_path / "m.pte", *files(tmp_path, inputs), "-o", tmp_path / "out"])
+            run_carina(["compile", model, "--target", target, "-o", program])
+            run_carina(["run", program, *files(tmp_path, inputs), "-o", tmp_path / "out"])
             check(outputs(tmp_path / "out", len(expected)), expected, f"seed {seed}, {target}")
 
 

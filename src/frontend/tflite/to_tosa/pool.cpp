@@ -1,10 +1,12 @@
 #include <array>
 #include <bit>
+#include <limits>
+#include <optional>
 
 #include "frontend/tflite/to_tosa/ops_internal.h"
 #include "frontend/tflite/to_tosa/window_internal.h"
 
-// AVERAGE_POOL_2D, MAX_POOL_2D, MEAN and ARG_MAX.
+// AVERAGE_POOL_2D, MAX_POOL_2D, MEAN, SUM and ARG_MAX.
 namespace carina::tflite {
 
 namespace {
@@ -108,6 +110,139 @@ Result<void> mean(Call& call) {
       total,
       {.multipliers = {multiplier}, .output_zp = Call::zero_point(call.result()), .to = Call::type_of(call.result())});
   return call.set(made);
+}
+
+namespace {
+
+// SUM of quantized integers. LiteRT's reference kernels add the stored integers and let the sum wrap, which is not what
+// the operator means, so these are the bits of its optimized kernels: round(sum * scale + bias) in float, where the bias
+// takes the zero points away. `total` is the sum of the integers less their zero points.
+struct SumFunction {
+  float scale = 1;
+  float bias = 0;
+  int64_t zero_points = 0;  // the sum of those of the input
+  int64_t result_zero = 0;
+  IntegerRange range = {};  // of the result
+
+  int64_t operator()(int64_t total) const {
+    const float scaled = static_cast<float>(total + zero_points) * scale;
+    return std::clamp(rounded(scaled + bias) + result_zero, range.min, range.max);
+  }
+};
+
+// The same with a RESCALE that rounds once.
+struct RescaledSum {
+  Multiplier multiplier = {};
+  int64_t result_zero = 0;
+  IntegerRange range = {};
+
+  int64_t operator()(int64_t total) const {
+    return std::clamp(scaled_once(static_cast<int32_t>(total), 0, multiplier) + result_zero, range.min, range.max);
+  }
+};
+
+// The first total for which a function that never falls gives `result` or more; `totals.max + 1` if none does.
+template <typename Function>
+int64_t first_total(const Function& function, IntegerRange totals, int64_t result) {
+  int64_t low = totals.min, high = totals.max + 1;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (function(middle) >= result)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+// Whether both give the same results. They never fall, so they do if every result begins at the same total.
+bool sums_alike(const SumFunction& a, const RescaledSum& b, IntegerRange totals) {
+  for (int64_t result = a.range.min + 1; result <= a.range.max; ++result) {
+    if (first_total(a, totals, result) != first_total(b, totals, result)) return false;
+  }
+  return true;
+}
+
+// A RESCALE with all results of the sum: the multiplier of the ratio of the scales, or one close to it.
+std::optional<Multiplier> multiplier_of_sum(const SumFunction& sum, const RescaledSum& first, IntegerRange totals) {
+  constexpr int32_t kFarthest = 16;
+  for (int32_t distance = 0; distance <= kFarthest; ++distance) {
+    for (const int32_t step : {distance, -distance}) {
+      RescaledSum candidate = first;
+      if (candidate.multiplier.multiplier > std::numeric_limits<int32_t>::max() - distance) continue;
+      candidate.multiplier.multiplier += step;
+      if (sums_alike(sum, candidate, totals)) return candidate.multiplier;
+    }
+  }
+  return std::nullopt;
+}
+
+// If results begin one total earlier or later than those of a RESCALE, as with a ratio of the scales like 1/6, where
+// many totals are exactly between two results: a correction of -1, 0 or 1 by the RESCALE's result, to be added to twice
+// the total before it is scaled. Nothing if that does not give all results.
+//   Example: 9 totals / 6 = 1.5, which the RESCALE gives 2. LiteRT gives 1, so the correction of 2 is -1: 17 / 12 is 1.
+std::optional<std::array<int64_t, 256>> corrections_of(const SumFunction& sum, const RescaledSum& rescaled,
+                                                       IntegerRange totals) {
+  std::array<int64_t, 256> out{};
+  const auto at = [&](int64_t result) -> int64_t& { return out[static_cast<size_t>(result + 128)]; };
+  for (int64_t result = sum.range.min + 1; result <= sum.range.max; ++result) {
+    const int64_t late = first_total(sum, totals, result) - first_total(rescaled, totals, result);
+    if (late == 1) at(result) = -1;
+    if (late == -1) at(result - 1) = 1;
+  }
+  RescaledSum corrected = rescaled;
+  --corrected.multiplier.exponent;
+  for (int64_t total = totals.min; total <= totals.max; ++total) {
+    if (corrected(2 * total + at(rescaled(total))) != sum(total)) return std::nullopt;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<void> sum_of_axes(Call& call) {
+  CARINA_CHECKED(call.need(2));
+  CARINA_CHECKED(call.need_quantized(call.in(0), kOf8Or16));
+  CARINA_CHECKED(call.need_quantized(call.result(), kOf8Or16));
+  if (call.in(0).dtype != call.result().dtype)
+    return call.reject("input and result have different types", call.in(0).type_name, call.result().type_name);
+  CARINA_TRY(const std::vector<size_t> axes, axes_of(call, 1, call.in(0).shape.rank()));
+  int64_t count = 1;
+  for (const size_t axis : axes) count *= call.in(0).shape[axis];
+  constexpr int64_t kMaxCount = 1 << 12;
+  if (count < 1 || count > kMaxCount) return call.reject("a sum over this many elements is not supported");
+  const DType type = Call::type_of(call.result());
+  const IntegerRange range = range_of(type);
+  const int64_t zero = Call::zero_point(call.in(0));
+  const IntegerRange totals{.min = count * (range.min - zero), .max = count * (range.max - zero)};
+  const int64_t declared_zero = call.in(0).quantization.zero_points.front();
+  const float scale = Call::scale(call.in(0)) / Call::scale(call.result());
+  const SumFunction sum{.scale = scale,
+                        .bias = static_cast<float>(-declared_zero) * scale * static_cast<float>(count),
+                        .zero_points = count * declared_zero,
+                        .result_zero = Call::zero_point(call.result()),
+                        .range = range};
+  RescaledSum rescaled{.multiplier = multiplier_of(static_cast<double>(Call::scale(call.in(0))) /
+                                                   static_cast<double>(Call::scale(call.result()))),
+                       .result_zero = sum.result_zero,
+                       .range = range};
+  if (rescaled.multiplier.exponent > 12) return call.reject("the ratio of the scales is too large");
+  ValueId total = call.widened(call.value(0), zero);
+  for (const size_t axis : axes) total = call.out.reduce(TosaOp::REDUCE_SUM, total, axis);
+  const auto scaled = [&](ValueId value, const Multiplier& multiplier) {
+    return call.rescale(
+        value, {.multipliers = {multiplier}, .output_zp = sum.result_zero, .to = type, .rounding = ir::kSingleRound});
+  };
+  if (const auto multiplier = multiplier_of_sum(sum, rescaled, totals)) return call.set(scaled(total, *multiplier));
+  const auto corrections = type == DType::kInt8 ? corrections_of(sum, rescaled, totals) : std::nullopt;
+  if (!corrections) return call.reject("no scaling in integers gives the results of LiteRT's sum in float");
+  const ValueId correction = call.looked_up(scaled(total, rescaled.multiplier), [&](int64_t result) {
+    return (*corrections)[static_cast<size_t>(result + 128)];
+  });
+  const ValueId corrected =
+      call.out.binary(TosaOp::ADD, call.out.binary(TosaOp::ADD, total, total), call.widened(correction, 0));
+  --rescaled.multiplier.exponent;
+  return call.set(scaled(corrected, rescaled.multiplier));
 }
 
 namespace {
