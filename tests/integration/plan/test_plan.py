@@ -238,3 +238,14 @@ def test_results_beside_a_transposed_tensor(plan_tool, tmp_path):
         tosa, inputs = plan_graphs.transposed_parts(g)
         lines.append(line_of(tmp_path, f"parts_{seed}", tosa, inputs, g.config))
     check(plan_tool, [line for line in lines if line], tmp_path)
+
+
+def test_lookups_without_tables(plan_tool, tmp_path):
+    """Also of unsigned inputs and outputs, whose change to signed bytes is left out."""
+    lines = []
+    for seed in range(sampled(24, 240)):
+        builder = UnsignedBuilder if seed % 2 else vela_graphs.Builder
+        g = builder(np.random.default_rng(seed), CONFIGS[seed % len(CONFIGS)])
+        tosa, inputs = plan_graphs.lines(g)
+        lines.append(line_of(tmp_path, f"lines_{seed}", tosa, inputs, g.config))
+    check(plan_tool, [line for line in lines if line], tmp_path)

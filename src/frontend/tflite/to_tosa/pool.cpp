@@ -177,23 +177,20 @@ std::optional<Multiplier> multiplier_of_sum(const SumFunction& sum, const Rescal
   return std::nullopt;
 }
 
-// If results begin one total earlier or later than those of a RESCALE, as with a ratio of the scales like 1/6, where
-// many totals are exactly between two results: a correction of -1, 0 or 1 by the RESCALE's result, to be added to twice
-// the total before it is scaled. Nothing if that does not give all results.
-//   Example: 9 totals / 6 = 1.5, which the RESCALE gives 2. LiteRT gives 1, so the correction of 2 is -1: 17 / 12 is 1.
-std::optional<std::array<int64_t, 256>> corrections_of(const SumFunction& sum, const RescaledSum& rescaled,
+// For a ratio of the scales like 1/6, where many totals are exactly between two results and float rounds them either way:
+// the RESCALE is of 2 * total + 1, so that all of these give the larger result. The correction by the RESCALE's result
+// is -2 where LiteRT gives the smaller one, else 0. Nothing if that does not give all results.
+//   Example: 9 / 6 = 1.5 becomes 19 / 12, which is 2. If LiteRT gives 1, the correction of 2 is -2: 17 / 12 is 1.
+std::optional<std::array<int64_t, 256>> corrections_of(const SumFunction& sum, const RescaledSum& half,
                                                        IntegerRange totals) {
   std::array<int64_t, 256> out{};
+  const auto larger = [&](int64_t total) { return half(2 * total + 1); };
   const auto at = [&](int64_t result) -> int64_t& { return out[static_cast<size_t>(result + 128)]; };
   for (int64_t result = sum.range.min + 1; result <= sum.range.max; ++result) {
-    const int64_t late = first_total(sum, totals, result) - first_total(rescaled, totals, result);
-    if (late == 1) at(result) = -1;
-    if (late == -1) at(result - 1) = 1;
+    if (first_total(sum, totals, result) > first_total(larger, totals, result)) at(result) = -2;
   }
-  RescaledSum corrected = rescaled;
-  --corrected.multiplier.exponent;
   for (int64_t total = totals.min; total <= totals.max; ++total) {
-    if (corrected(2 * total + at(rescaled(total))) != sum(total)) return std::nullopt;
+    if (half(2 * total + 1 + at(larger(total))) != sum(total)) return std::nullopt;
   }
   return out;
 }
@@ -234,14 +231,15 @@ Result<void> sum_of_axes(Call& call) {
         value, {.multipliers = {multiplier}, .output_zp = sum.result_zero, .to = type, .rounding = ir::kSingleRound});
   };
   if (const auto multiplier = multiplier_of_sum(sum, rescaled, totals)) return call.set(scaled(total, *multiplier));
+  --rescaled.multiplier.exponent;
   const auto corrections = type == DType::kInt8 ? corrections_of(sum, rescaled, totals) : std::nullopt;
   if (!corrections) return call.reject("no scaling in integers gives the results of LiteRT's sum in float");
-  const ValueId correction = call.looked_up(scaled(total, rescaled.multiplier), [&](int64_t result) {
+  const ValueId one = call.out.splat(DType::kInt32, 1, call.out.shape(total).rank());
+  const ValueId odd = call.out.binary(TosaOp::ADD, call.out.binary(TosaOp::ADD, total, total), one);
+  const ValueId correction = call.looked_up(scaled(odd, rescaled.multiplier), [&](int64_t result) {
     return (*corrections)[static_cast<size_t>(result + 128)];
   });
-  const ValueId corrected =
-      call.out.binary(TosaOp::ADD, call.out.binary(TosaOp::ADD, total, total), call.widened(correction, 0));
-  --rescaled.multiplier.exponent;
+  const ValueId corrected = call.out.binary(TosaOp::ADD, odd, call.widened(correction, 0));
   return call.set(scaled(corrected, rescaled.multiplier));
 }
 
