@@ -53,6 +53,7 @@ class Call {
 
   [[nodiscard]] const Operator& op() const { return op_; }
   [[nodiscard]] const Options& options() const { return op_.options; }
+  [[nodiscard]] Rounding rounding() const { return builder_.from.rounding; }
 
   [[nodiscard]] size_t inputs() const { return op_.inputs.size(); }
   [[nodiscard]] size_t results() const { return op_.outputs.size(); }

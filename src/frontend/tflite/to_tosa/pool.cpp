@@ -115,8 +115,8 @@ Result<void> mean(Call& call) {
 namespace {
 
 // SUM of quantized integers. LiteRT's reference kernels add the stored integers and let the sum wrap, which is not what
-// the operator means, so these are the bits of its optimized kernels: round(sum * scale + bias) in float, where the bias
-// takes the zero points away. `total` is the sum of the integers less their zero points.
+// the operator means, so these are the bits of its optimized kernels: round(sum * scale + bias) in float, where the
+// bias takes the zero points away. `total` is the sum of the integers less their zero points.
 struct SumFunction {
   float scale = 1;
   float bias = 0;
@@ -177,9 +177,24 @@ std::optional<Multiplier> multiplier_of_sum(const SumFunction& sum, const Rescal
   return std::nullopt;
 }
 
-// For a ratio of the scales like 1/6, where many totals are exactly between two results and float rounds them either way:
-// the RESCALE is of 2 * total + 1, so that all of these give the larger result. The correction by the RESCALE's result
-// is -2 where LiteRT gives the smaller one, else 0. Nothing if that does not give all results.
+// A table that turns the RESCALE's results into the sum's. There is one if no two totals with one result differ, as
+// with a ratio of the scales of 1 and more.
+std::optional<std::array<int64_t, 256>> results_of(const SumFunction& sum, const RescaledSum& rescaled,
+                                                   IntegerRange totals) {
+  std::array<std::optional<int64_t>, 256> found{};
+  for (int64_t total = totals.min; total <= totals.max; ++total) {
+    std::optional<int64_t>& result = found[static_cast<size_t>(rescaled(total) + 128)];
+    if (result.value_or(sum(total)) != sum(total)) return std::nullopt;
+    result = sum(total);
+  }
+  std::array<int64_t, 256> out{};
+  std::ranges::transform(found, out.begin(), [](const auto& result) { return result.value_or(0); });
+  return out;
+}
+
+// For a ratio of the scales like 1/6, where many totals are exactly between two results and float rounds them either
+// way: the RESCALE is of 2 * total + 1, so that all of these give the larger result. The correction by the RESCALE's
+// result is -2 where LiteRT gives the smaller one, else 0. Nothing if that does not give all results.
 //   Example: 9 / 6 = 1.5 becomes 19 / 12, which is 2. If LiteRT gives 1, the correction of 2 is -2: 17 / 12 is 1.
 std::optional<std::array<int64_t, 256>> corrections_of(const SumFunction& sum, const RescaledSum& half,
                                                        IntegerRange totals) {
@@ -231,6 +246,10 @@ Result<void> sum_of_axes(Call& call) {
         value, {.multipliers = {multiplier}, .output_zp = sum.result_zero, .to = type, .rounding = ir::kSingleRound});
   };
   if (const auto multiplier = multiplier_of_sum(sum, rescaled, totals)) return call.set(scaled(total, *multiplier));
+  const auto results = type == DType::kInt8 ? results_of(sum, rescaled, totals) : std::nullopt;
+  if (results)
+    return call.set(call.looked_up(scaled(total, rescaled.multiplier),
+                                   [&](int64_t result) { return (*results)[static_cast<size_t>(result + 128)]; }));
   --rescaled.multiplier.exponent;
   const auto corrections = type == DType::kInt8 ? corrections_of(sum, rescaled, totals) : std::nullopt;
   if (!corrections) return call.reject("no scaling in integers gives the results of LiteRT's sum in float");
