@@ -84,7 +84,9 @@ class Folding {
         const bool is_input = side == Side::kInput;
         const TensorId inner = is_input ? step.ofm.tensor : step.ifm.tensor;
         const TensorId outer = is_input ? step.ifm.tensor : step.ofm.tensor;
-        if (network_[inner].kind != TensorKind::kIntermediate || network_[inner].shape != network_[outer].shape)
+        // A RESHAPE in between keeps the elements and their order.
+        if (network_[inner].kind != TensorKind::kIntermediate ||
+            network_[inner].shape.elements() != network_[outer].shape.elements())
           continue;
         Border& border = borders_.emplace(inner, Border{.side = side, .inner = inner, .outer = outer}).first->second;
         if (border.side != side || border.outer != outer) continue;  // the conversion stays, and so does the tensor
