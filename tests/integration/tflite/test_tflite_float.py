@@ -1,8 +1,11 @@
 """LiteRT models of floats are quantized as PyTorch's are: their graph has LiteRT's floats, and a program comes close to them."""
 
+import subprocess
+
 import numpy as np
 import pytest
 from tflite_models import Model, litert
+from tier_plugin import sampled
 
 
 def normal(random, *shape, scale=1.0):
@@ -168,3 +171,27 @@ def test_python_quantizes_a_float_model(carina, monkeypatch, tmp_path):
     program = package.compile(str(tmp_path / "m.tflite"), target="ethos-u55-128", calibration=calibration)
     expected = reference(content, samples[:1])
     assert np.abs(program.run(samples[0])[0] - expected).max() < 0.1 * np.abs(expected).max()
+
+
+def test_damaged_files_are_errors(carina, tmp_path):
+    """Files with changed bytes compile or are rejected."""
+    random = np.random.default_rng(9)
+    networks = [make(0)[0] for make in NETWORKS.values()]
+    for _ in range(sampled(40, 600)):
+        content = bytearray(networks[random.integers(len(networks))])
+        for _ in range(random.integers(1, 5)):
+            # Tables are at the start and at the end, the weights between them.
+            at = int(random.integers(5000)) * (1 if random.integers(2) else -1)
+            content[at % len(content)] = random.choice([0, 1, 2, 4, 5, 7, 127, 128, 255])
+        (tmp_path / "m.tflite").write_bytes(content)
+        words = [
+            "compile",
+            tmp_path / "m.tflite",
+            "--calibrate",
+            "random",
+            "-t",
+            "ethos-u55-128",
+            "-o",
+            tmp_path / "m.pte",
+        ]
+        assert subprocess.run([carina, *words], capture_output=True).returncode in (0, 1, 2)

@@ -174,6 +174,7 @@ Result<void> resized(AtenCall& call, AtenOp op, ir::Attributes further) {
   CARINA_CHECKED(call.need(2));
   CARINA_CHECKED(call.need_rank(0, 4));
   CARINA_TRY(const Ints size, call.integers(1));
+  if (size.size() != 2 || std::ranges::min(size) < 1) return call.reject("the sizes are not two numbers above 0");
   CARINA_TRY(const ValueId given, call.value(0));
   ir::Attributes attributes{{"output_size", size}};
   for (const auto& [name, value] : further.list()) attributes.set(name, value);
