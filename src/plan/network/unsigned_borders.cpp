@@ -1,6 +1,7 @@
 #include "plan/network/unsigned_borders.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <vector>
@@ -19,6 +20,13 @@ struct Border {
   TensorId outer = {};
   int64_t converted = 0;  // elements
   bool folds = true;
+};
+
+// The operands and the result of a step that are such tensors and fold; nullptr: not.
+struct Folded {
+  const Border* first = nullptr;
+  const Border* second = nullptr;
+  const Border* result = nullptr;
 };
 
 bool is_byte(const FeatureMap& map, bool is_signed) {
@@ -117,7 +125,8 @@ class Folding {
   }
 
   // Whether a step can read and write the borders that fold.
-  bool is_possible(const Step& step, bool first, bool second, bool result) const {
+  bool is_possible(const Step& step, const Folded& folded) const {
+    const bool first = folded.first != nullptr, second = folded.second != nullptr, result = folded.result != nullptr;
     if ((first && !is_byte(step.ifm, true)) || (second && !is_byte(step.ifm2, true)) || (result && !can_store(step)))
       return false;
     const bool reads_one = !step.reads_second_map();
@@ -151,12 +160,14 @@ class Folding {
   bool give_up(const Step& step) {
     const auto s = static_cast<size_t>(&step - network_.steps.data());
     if (converted(s) != nullptr) return false;
-    const Border* first = folded(step.ifm.tensor, Side::kInput);
-    const Border* second = step.reads_second_map() ? folded(step.ifm2.tensor, Side::kInput) : nullptr;
-    const Border* result = folded(step.ofm.tensor, Side::kOutput);
-    if (first == nullptr && second == nullptr && result == nullptr) return false;
-    if (is_possible(step, first != nullptr, second != nullptr, result != nullptr)) return false;
-    for (const Border* border : {first, second, result}) {
+    const Folded touched{
+        .first = folded(step.ifm.tensor, Side::kInput),
+        .second = step.reads_second_map() ? folded(step.ifm2.tensor, Side::kInput) : nullptr,
+        .result = folded(step.ofm.tensor, Side::kOutput),
+    };
+    const std::array borders{touched.first, touched.second, touched.result};
+    if (std::ranges::count(borders, nullptr) == std::ssize(borders) || is_possible(step, touched)) return false;
+    for (const Border* border : borders) {
       if (border != nullptr) borders_.at(border->inner).folds = false;
     }
     return true;
