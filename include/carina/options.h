@@ -36,6 +36,10 @@ enum class CpuKernels : uint8_t {
   kCortexM,   // int8 stays int8 where ExecuTorch's Cortex-M backend has a kernel
 };
 
+// How the int8 FULLY_CONNECTED of a LiteRT file rounds: once, as LiteRT's reference kernel, or twice, as in the command
+// streams that Vela makes.
+enum class TfliteRounding : uint8_t { kLiteRt, kVela };
+
 // How much of a compiled program is run beside the model before it is written.
 enum class Check : uint8_t {
   kQuick,  // all if that takes at most a fifth of the work of the compilation, otherwise the first operators

@@ -152,11 +152,16 @@ def _model_hint(given: object) -> str:
 
 
 def inputs_of(source: Source) -> list[InputType] | None:
-    """The inputs of a .pt2, in order. None: a file of another kind, such as a TOSA graph.
+    """The inputs of a .pt2 or of a LiteRT model of floats, in order. None: a file of another kind, such as a TOSA graph.
 
     Raises: InputError for a .pt2 that cannot be read.
     """
     file = FilePath(source.name).read_bytes() if source.file is None else source.file
+    if file[4:8] == b"TFL3":
+        try:
+            return _native.inputs(_native.import_pt2(file, source.name))
+        except InputError:  # it is quantized, or cannot be read, which compile() says
+            return None
     if not file.startswith(b"PK"):  # no zip archive
         return None
     return _native.inputs(_native.import_pt2(file, source.name))

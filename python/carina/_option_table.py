@@ -75,6 +75,7 @@ OPTIONS = (
     Option("optimize", "", "optimize", "choice", None),
     Option("dynamic_weights", "", "dynamic_weights", "flag", None),
     Option("check", "", "check", "choice", None),
+    Option("rounding", "", "rounding", "choice", None),
     Option("show", "", "show", "texts", None),
     Option("extra_flag", "", "vela_flags", "texts", None),
     Option("dump", "", "dump_folder", "path", None),
@@ -170,6 +171,8 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
         weights the NPU writes: many times faster, not confirmed on silicon.
     check: How much of the program is run beside the model before it is written: quick (all, or as many of the first
         operators as a fifth of the compilation's work pays for), full, or off; default: quick.
+    rounding: How the int8 FULLY_CONNECTED of a LiteRT file rounds: litert (once, the bits of LiteRT's reference
+        kernel) or vela (twice, the bits of Vela's streams); default: litert.
     show: Print how delegates were compiled (may be repeated): config, graph, schedule, allocation (the memory map),
         operations, commands, weights or performance.
     extra_flag: Flags of Vela, separated by blanks (may be repeated): "--optimise Size --verbose-allocation".
@@ -192,6 +195,7 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     optimize: Literal["speed", "search", "size", "performance", "2", "3", "s"]
     dynamic_weights: bool
     check: Literal["quick", "full", "off"]
+    rounding: Literal["litert", "vela"]
     show: Strings
     extra_flag: Strings
     dump: Path | None

@@ -227,6 +227,13 @@ Result<results::CompileReport> explained_parts(const CompileRequest& request, co
   return std::move(compiled->report);
 }
 
+// An option for LiteRT files, with another file.
+void note_rounding(const CompileRequest& request, const Log& log) {
+  if (request.rounding == options::TfliteRounding::kLiteRt || tflite_file(request)) return;
+  log.note(
+      {.where = "--rounding", .what = "has no effect: the model is not a LiteRT file", .severity = Severity::kWarning});
+}
+
 bool has_methods(const CompileRequest& request) {
   return !request.methods.empty() || !request.further_methods.empty();
 }
@@ -237,6 +244,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   const ScopedThreadPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
+  note_rounding(request, log);
   if (has_methods(request)) return compile_methods(request, backend, log);
   if (request.output == CompileRequest::Output::kTflite) {
     CARINA_TRY(const Buffer file, tflite_file(request));
@@ -274,6 +282,7 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   request.layers = request.layers || request.compression;
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   request.estimates = !backend.lowering.takes_floats;
+  note_rounding(request, log);
   if (has_methods(request)) return explain_methods(request, backend, log);
   auto made = compile_file(request, backend, log);
   if (!made) return explained_parts(request, backend, log, std::move(made).error());

@@ -83,6 +83,10 @@ Result<CompileOptions> options_of(const CompileRequest& request, const Log& log)
   return options;
 }
 
+tflite::Rounding rounding_of(const CompileRequest& request) {
+  return request.rounding == options::TfliteRounding::kVela ? tflite::Rounding::kVela : tflite::Rounding::kLiteRt;
+}
+
 models::ImportOptions import_options_of(const CompileRequest& request) {
   return {.passes = request.passes, .loop_rounds = request.loop_rounds};
 }
@@ -138,25 +142,40 @@ Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
   return request;
 }
 
+namespace {
+
+bool is_float_tflite(const CompileRequest& request) {
+  const auto file = request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file);
+  return file && models::is_float_tflite(*file, request.model);
+}
+
+}  // namespace
+
 bool is_graph(const CompileRequest& request) {
-  if (request.file.size() == 0) return files::is_graph_file(request.model);
   const files::FileKind kind = files::kind_of(request.file);
-  return kind == files::FileKind::kTosa || kind == files::FileKind::kVgf || kind == files::FileKind::kTflite;
+  const bool is_one = request.file.size() == 0 ? files::is_graph_file(request.model)
+                                               : kind == files::FileKind::kTosa || kind == files::FileKind::kVgf ||
+                                                     kind == files::FileKind::kTflite;
+  return is_one && !is_float_tflite(request);
 }
 
 Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level) {
-  if (!request.quantize.io.empty()) {
-    CARINA_TRY(const Buffer file, request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file));
-    if (files::kind_of(file) == files::FileKind::kTflite) {
-      CARINA_TRY(files::TfliteGraph graph, files::sound_tflite(file, request.model, level));
-      return std::move(graph.module);
-    }
+  using enum files::FileKind;
+  CARINA_TRY(const Buffer file, request.file.size() == 0 ? files::open_file(request.model, {kTosa, kVgf, kTflite})
+                                                         : Result<Buffer>(request.file));
+  if (files::kind_of(file) == kTflite) {
+    const auto borders = request.quantize.io.empty() ? files::FloatBorders::kKept : files::FloatBorders::kCut;
+    CARINA_TRY(files::TfliteGraph graph,
+               files::sound_tflite(file, request.model, level, borders, rounding_of(request)));
+    return std::move(graph.module);
   }
   return request.file.size() == 0 ? files::read_sound_tosa(request.model, level)
                                   : files::sound_graph(request.file, request.model, level);
 }
 
 Result<Buffer> pt2_file(const CompileRequest& request) {
+  if (is_float_tflite(request))
+    return request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file);
   if (request.file.size() == 0) return files::open_file(request.model, {files::FileKind::kPt2});
   CARINA_CHECKED(files::check_kind(request.file, request.model, {files::FileKind::kPt2}));
   return request.file;

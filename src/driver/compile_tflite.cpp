@@ -183,12 +183,22 @@ void warn(const CompileRequest& request, const results::CompileReport& report, c
               .severity = Severity::kWarning});
 }
 
-Result<void> check_request(const tflite::Model& model, const CompileRequest& request,
-                           const backends::Backend& backend) {
+Result<void> check_request(const tflite::Model& model, const Buffer& file, const CompileRequest& request,
+                           const backends::Backend& backend, const Log& log) {
   if (tflite::is_compiled(model.subgraphs.front()))
     return fail({.where = request.model,
                  .what = "the file has been compiled for an NPU already",
                  .hint = "give the file from which it was made"});
+  const bool has_data = request.samples || !request.calibration.empty();
+  if (has_data && models::is_float_tflite(file, request.model))
+    return fail({.where = "--calibrate",
+                 .what = "a model that is quantized here is not written as a .tflite",
+                 .hint = "-o FILE.pte writes the program, `carina tosa` the quantized graph",
+                 .fault = Fault::kUsage});
+  if (has_data)
+    log.note({.where = request.model,
+              .what = "the calibration data are not used: the model is quantized already",
+              .severity = Severity::kNote});
   if (backend.lowering.takes_floats)
     return fail({.where = "--target",
                  .what = "the target cannot write a .tflite",
@@ -207,8 +217,9 @@ Result<void> check_request(const tflite::Model& model, const CompileRequest& req
 
 Result<Compiled> compile_tflite(const Buffer& file, const CompileRequest& request, const backends::Backend& backend,
                                 const Log& log) {
-  CARINA_TRY(const tflite::Model model, tflite::read_model(file, request.model));
-  CARINA_CHECKED(check_request(model, request, backend));
+  CARINA_TRY(tflite::Model model, tflite::read_model(file, request.model));
+  model.subgraphs.front().rounding = rounding_of(request);
+  CARINA_CHECKED(check_request(model, file, request, backend, log));
   CARINA_TRY(const CompileOptions options, options_of(request, log));
   Compilation compilation{.model = {.name = request.model, .nodes = {}, .graph = {}},
                           .delegated = {},

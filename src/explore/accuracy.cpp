@@ -395,7 +395,7 @@ Result<bool> has_delegates(const AccuracyRequest& request) {
 }
 
 Result<AccuracyTask> open_task(const AccuracyRequest& request, const Log& log) {
-  CARINA_TRY(const Buffer file, files::open_file(request.model, {files::FileKind::kPt2}));
+  CARINA_TRY(const Buffer file, files::open_file(request.model, {files::FileKind::kPt2, files::FileKind::kTflite}));
   CARINA_TRY(models::Model model, models::import_pt2(file, request.model, log, {.loop_rounds = request.loop_rounds}));
   std::vector<datasets::InputType> inputs = datasets::input_types(model.graph);
   CARINA_TRY(datasets::SampleReader data, datasets::SampleReader::open(request.data, inputs, request.images));

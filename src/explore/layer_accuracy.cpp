@@ -85,7 +85,7 @@ class Debugger {
     if (!request_.target.accelerator.empty()) {
       CARINA_TRY(backend_, backends::find_backend(request_.target, log_));
     }
-    CARINA_TRY(const Buffer file, files::open_file(request_.model, {files::FileKind::kPt2}));
+    CARINA_TRY(const Buffer file, files::open_file(request_.model, {files::FileKind::kPt2, files::FileKind::kTflite}));
     CARINA_TRY(model_, models::import_pt2(file, request_.model, log_, {.loop_rounds = request_.loop_rounds}));
     if (models::is_quantized(model_.graph))
       return fail({.where = request_.model,

@@ -9,9 +9,12 @@
 
 namespace carina::files {
 
-Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level) {
+Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level,
+                                 FloatBorders borders, tflite::Rounding rounding) {
   CARINA_TRY(tflite::Model model, tflite::read_model(file, where));
-  TfliteGraph out{.module = {}, .borders = tflite::cut_float_borders(model)};
+  model.subgraphs.front().rounding = rounding;
+  TfliteGraph out;
+  if (borders == FloatBorders::kCut) out.borders = tflite::cut_float_borders(model);
   CARINA_TRY(out.module, sound_model(model, where, level));
   return out;
 }

@@ -16,8 +16,13 @@ struct TfliteGraph {
   tflite::Borders borders;
 };
 
-// Reads a LiteRT file without its QUANTIZE and DEQUANTIZE at float inputs and outputs. Errors: those of sound_graph().
-Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level);
+// What becomes of float inputs and outputs. kCut: QUANTIZE and DEQUANTIZE there are left out.
+enum class FloatBorders : uint8_t { kKept, kCut };
+
+// Reads a LiteRT file. Errors: those of sound_graph().
+Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level,
+                                 FloatBorders borders = FloatBorders::kCut,
+                                 tflite::Rounding rounding = tflite::Rounding::kLiteRt);
 
 // The verified TOSA graph of a model in memory. Errors: to_tosa()'s; every violated rule. Diagnostic::node is an
 // operator of the model's main graph.

@@ -1,6 +1,9 @@
 #include "models/import.h"
 
 #include "evaluate/kernel_evaluator.h"
+#include "files/file_kind.h"
+#include "frontend/tflite/reader.h"
+#include "frontend/tflite/to_aten/to_aten.h"
 #include "models/passes.h"
 #include "models/quantize.h"
 #include "normalize/normalize.h"
@@ -20,7 +23,43 @@ Result<void> normalize_graph(ir::Graph& graph, const ImportOptions& options, con
   return normalize::normalize(graph, own, log);
 }
 
+bool is_float_tflite(const Buffer& file, const std::string& where) {
+  if (files::kind_of(file) != files::FileKind::kTflite) return false;
+  const auto model = tflite::read_model(file, where);
+  return model && tflite::computes_in_floats(*model);
+}
+
+namespace {
+
+Result<ir::Graph> read_float_tflite(const Buffer& file, const std::string& where, std::vector<pt2::ModelNode>& nodes) {
+  CARINA_TRY(const tflite::Model model, tflite::read_model(file, where));
+  if (!tflite::computes_in_floats(model))
+    return fail({.where = where,
+                 .what = "a LiteRT model that does not compute in floats alone is not quantized here",
+                 .hint = "give the float model from which it was made"});
+  const tflite::Subgraph& graph = model.subgraphs.front();
+  for (const tflite::Operator& op : graph.operators) {
+    const bool is_named = !op.outputs.empty();
+    nodes.push_back({.name = is_named ? graph.tensors[static_cast<size_t>(op.outputs.front())].name : op.name,
+                     .op = op.name,
+                     .source = {}});
+  }
+  return tflite::to_aten(model, where);
+}
+
+Import import_float_tflite(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
+  Import result{.nodes = {}, .graph = ir::Graph()};
+  result.graph = read_float_tflite(file, where, result.nodes);
+  if (!result.graph) return result;
+  if (const auto normalized = normalize_graph(*result.graph, options, log); !normalized)
+    result.graph = std::unexpected(normalized.error());
+  return result;
+}
+
+}  // namespace
+
 Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
+  if (files::kind_of(file) == files::FileKind::kTflite) return import_float_tflite(file, where, log, options);
   const pt2::ReadOptions how{
       .loop_rounds = options.loop_rounds, .keep_unknown = options.keep_unknown, .shared_states = options.shared_states};
   pt2::Reading reading = pt2::read_model(file, where, log, how);

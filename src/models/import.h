@@ -47,8 +47,12 @@ struct Import {
   Diagnostics unknown = {};  // with ImportOptions::keep_unknown: the errors of nodes with an unknown operator
 };
 
-// Reads and normalizes a .pt2. Weights are views of `file`; `where` names the model in messages. Errors: the reader's;
-// all operators that cannot be normalized; unknown pass names (usage).
+// Whether a file is a LiteRT model that computes with floats alone, which is imported and quantized like a .pt2.
+bool is_float_tflite(const Buffer& file, const std::string& where);
+
+// Reads and normalizes a .pt2, or a LiteRT file of floats. Weights are views of `file`; `where` names the model in
+// messages. Errors: the reader's; all operators that cannot be normalized; unknown pass names (usage); a LiteRT file
+// that is quantized already.
 Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options = {});
 
 // Normalizes a graph that has been read. Errors: as import_model()'s; Diagnostic::node is the node's origin.

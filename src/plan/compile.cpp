@@ -12,6 +12,7 @@
 #include "plan/memory/shortage.h"
 #include "plan/network/carried_inputs.h"
 #include "plan/network/step_order.h"
+#include "plan/network/unsigned_borders.h"
 #include "plan/optimize/blocks.h"
 #include "plan/optimize/slice_cache.h"
 #include "plan/optimize/transformations.h"
@@ -96,6 +97,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   Context context{.family = *family, .target = target, .options = options, .log = log};
   CARINA_TRY(Network network, Selection(tosa, rules_of(target.accelerator.product), context).run());
   if (options.uses(Optimization::kCarriedInputs)) carry_inputs(network);
+  if (options.uses(Optimization::kUnsignedBorders)) fold_unsigned_borders(network);
   if (working_space(target, *family) == Space::kArena && options.uses(Optimization::kStepOrder))
     lower_peak(network, options.optimize == Optimize::kSize
                             ? 0

@@ -102,7 +102,7 @@ int run(const CLI::App& app, const Options& options, const Console& console) {
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static Options options;
   explore::AccuracyRequest& request = options.program;
-  app.add_option("model", request.model, "The float .pt2")->required()->transform(input_path());
+  app.add_option("model", request.model, "The float .pt2 or .tflite")->required()->transform(input_path());
   app.add_option("program", request.program, "The .pte made from it")->transform(input_path());
   app.add_option("--data", request.data,
                  "An .npz with inputs (x, or the names of the model's inputs) and labels y, or a folder of such files; "

@@ -116,8 +116,14 @@ carina::Tensor dequantized(const carina::Tensor& integers, const Border& border)
   return std::move(out).freeze();
 }
 
+// The shape of a tensor of `dtype` with these bits: pairs of int32 are elements of int64.
+Shape shape_with_same_bits(const carina::Tensor& tensor, DType dtype) {
+  if (dtype != DType::kInt64 || tensor.dtype != DType::kInt32) return tensor.shape;
+  return Shape(tensor.shape.dims().first(tensor.shape.rank() - 1));
+}
+
 carina::Tensor same_bits(const carina::Tensor& tensor, DType dtype) {
-  return {.dtype = dtype, .shape = tensor.shape, .data = tensor.data};
+  return {.dtype = dtype, .shape = shape_with_same_bits(tensor, dtype), .data = tensor.data};
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace carina::tflite {
 
 // One input or output: what the file declares, and what the graph has in its place. Floats are integers with these
-// parameters there, uint8 is int8 with the same bits.
+// parameters there, uint8 is int8 with the same bits, and int64 is int32 with a last axis of 2.
 struct Border {
   DType declared = DType::kUnknown;
   DType stored = DType::kUnknown;

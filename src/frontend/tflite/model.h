@@ -12,6 +12,9 @@
 
 namespace carina::tflite {
 
+// How FULLY_CONNECTED of int8 rounds: once, as LiteRT's reference kernel, or twice, as Vela's streams.
+enum class Rounding : uint8_t { kLiteRt, kVela };
+
 // real = (integer - zero_point) * scale. There is one scale, or one per index of `axis`. No scales: not quantized.
 // LiteRT computes with these floats in float or in double, depending on the operator.
 struct TensorQuantization {
@@ -96,7 +99,8 @@ struct Subgraph {
   std::vector<Tensor> tensors;
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;
-  std::vector<Operator> operators;  // in an order in which they can be evaluated
+  std::vector<Operator> operators;        // in an order in which they can be evaluated
+  Rounding rounding = Rounding::kLiteRt;  // not of the file: a choice of the user
 };
 
 // Data that the file holds beside its graphs.

@@ -98,8 +98,12 @@ std::vector<Part> split_operators(const Subgraph& graph, const std::vector<bool>
 }
 
 Model model_of(const Subgraph& graph, const Part& part) {
-  Subgraph cut{
-      .name = graph.name, .tensors = graph.tensors, .inputs = part.inputs, .outputs = part.outputs, .operators = {}};
+  Subgraph cut{.name = graph.name,
+               .tensors = graph.tensors,
+               .inputs = part.inputs,
+               .outputs = part.outputs,
+               .operators = {},
+               .rounding = graph.rounding};
   for (const size_t i : part.operators) cut.operators.push_back(graph.operators[i]);
   return {.description = {}, .subgraphs = {std::move(cut)}};
 }

@@ -56,8 +56,9 @@ enum class Optimization : uint8_t {
   kCarriedInputs,      // inputs where an output needs their elements
   kFastWeights,        // weights in a form that takes more bytes and is decoded faster
   kStagedTables,       // lookup tables copied to faster memory
+  kUnsignedBorders,    // unsigned inputs and outputs without a conversion
 };
-inline constexpr size_t kOptimizations = 15;
+inline constexpr size_t kOptimizations = 16;
 
 // The name of an optimization in messages: "transposed results".
 constexpr std::string_view name_of(Optimization optimization) {
@@ -75,7 +76,8 @@ constexpr std::string_view name_of(Optimization optimization) {
                                                                 "sparse weights",
                                                                 "inputs in place",
                                                                 "fast weights",
-                                                                "staged tables"};
+                                                                "staged tables",
+                                                                "unsigned inputs and outputs"};
   return kNames[static_cast<size_t>(optimization)];
 }
 

@@ -95,11 +95,33 @@ Result<void> select_bits(Selection& s) {
   return {};
 }
 
+namespace {
+
+// The operands of a comparison: the narrow elements, if the widened values differ from them by one zero point only.
+Elementwise compared(Selection& s, ElementwiseMode mode) {
+  Operand x = s.cheapest(s.input(0)), y = s.cheapest(s.input(1));
+  const auto is_unit = [](const Operand& operand) { return simplified(operand.scaling).is_unit(); };
+  if (x.type == y.type && x.zero_point == y.zero_point && is_unit(x) && is_unit(y)) {
+    x.zero_point = y.zero_point = 0;
+    return {.mode = mode, .a = x, .b = y, .operands = {}};
+  }
+  x = s.plain(s.input(0));
+  return {.mode = mode, .a = x, .b = s.plain(s.input(1)), .operands = {}};
+}
+
+}  // namespace
+
 Result<void> select_order(Selection& s) {
-  const Elementwise compare{
-      .mode = comparison_mode(s.node().op.tosa()), .a = s.plain(s.input(0)), .b = s.plain(s.input(1)), .operands = {}};
-  const Operand mask = emit_temporary(s, "mask", compare, store_bits({}, kSigned8));
-  emit_output_elementwise(s, with_scalar(ElementwiseMode::AND, mask, 1), store_bits(s.output(), result_type(s)));
+  ElementwiseMode mode = comparison_mode(s.node().op.tosa());
+  ir::ValueId result = s.output();
+  const ir::NodeId next = s.sole_user(result);
+  if (mode == ElementwiseMode::CMP_EQ && next.valid() && s.graph()[next].op == ir::Op(TosaOp::LOGICAL_NOT)) {
+    mode = ElementwiseMode::CMP_NE;
+    result = s.graph()[next].outputs[0];
+    s.absorb(next);
+  }
+  const Operand mask = emit_temporary(s, "mask", compared(s, mode), store_bits({}, kSigned8));
+  emit_output_elementwise(s, with_scalar(ElementwiseMode::AND, mask, 1), store_bits(result, result_type(s)));
   return {};
 }
 

@@ -42,6 +42,13 @@ Operand as_type(Operand operand, ElementType type) {
   return operand;
 }
 
+// Whether the RESCALE only makes signed bytes of an input's unsigned ones.
+bool changes_sign_of_input(const Selection& s, const Rescale& r) {
+  const auto& inputs = s.graph().inputs;
+  return r.in == ElementType{8, false} && r.out == kSigned8 && simplified(r.scaling()).is_unit() && !r.per_channel &&
+         std::ranges::find(inputs, s.input(0)) != inputs.end() && s.options().uses(Optimization::kUnsignedBorders);
+}
+
 }  // namespace
 
 Result<void> select_rescale(Selection& s) {
@@ -63,7 +70,9 @@ Result<void> select_rescale(Selection& s) {
     s.define(s.output(), *narrow);
     return {};
   }
-  const Epilogue epilogue = s.follow(epilogue_of(r, s.output()), {});
+  // What follows an input's change to signed bytes reads the input itself (network/unsigned_borders.h).
+  const Epilogue own = epilogue_of(r, s.output());
+  const Epilogue epilogue = changes_sign_of_input(s, r) ? own : s.follow(own, {});
   const View out = s.open_like(epilogue.value, cheap.view);
   const bool widened_only = r.in.bits == 32 && cheap.type.bits <= 16 && simplified(cheap.scaling).is_unit();
   if (widened_only && epilogue.type.bits <= 16) {

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
@@ -128,6 +131,103 @@ Result<void> full_table_16(Selection& s, const Operand& a) {
 
 }  // namespace
 
+namespace {
+
+// A table of bytes as arithmetic: clamp(scaling * d + zero_point, min, max), where d is x - input_zero_point, or its
+// magnitude.
+struct Line {
+  bool of_magnitude = false;
+  int64_t input_zero_point = 0;
+  int64_t zero_point = 0;
+  Scaling scaling = {};
+  int64_t min = 0;
+  int64_t max = 0;
+
+  [[nodiscard]] int64_t distance(int64_t x) const {
+    const int64_t d = x - input_zero_point;
+    return of_magnitude ? std::abs(d) : d;
+  }
+  [[nodiscard]] int64_t operator()(int64_t x) const {
+    const int64_t half = int64_t{1} << (scaling.shift - 1);
+    const int64_t scaled = (distance(x) * static_cast<int64_t>(scaling.multiplier) + half) >> scaling.shift;
+    return std::clamp(scaled + zero_point, min, max);
+  }
+};
+
+constexpr int64_t kFirst8 = -128, kLast8 = 127;
+
+// The factors with which every entry rounds to its value, from the first to before the second; empty if they are not in
+// order.
+//   Example: 3 at distance 2 from a zero of 1 allows 0.75 <= factor < 1.25.
+std::pair<double, double> factors_of(const Line& line, const std::vector<int64_t>& values) {
+  double low = 0, high = 256;
+  for (int64_t x = kFirst8; x <= kLast8; ++x) {
+    const int64_t value = values[static_cast<size_t>(x - kFirst8)], d = line.distance(x);
+    // A value at a limit may be clamped, so that it bounds one side only.
+    const double least = value == line.min ? -1e9 : static_cast<double>(value - line.zero_point) - 0.5;
+    const double most = value == line.max ? 1e9 : static_cast<double>(value - line.zero_point) + 0.5;
+    if (d == 0 && (least > 0 || most <= 0)) return {1, 0};
+    if (d == 0) continue;
+    const auto steps = static_cast<double>(d);
+    low = std::max(low, (d > 0 ? least : most) / steps);
+    high = std::min(high, (d > 0 ? most : least) / steps);
+    if (low >= high) break;
+  }
+  return {low, high};
+}
+
+// The line through all entries, if there is one. Its zero is at one of the 256 inputs, of which the entry is the zero
+// point of the result.
+std::optional<Line> line_of(const std::vector<int64_t>& values) {
+  constexpr int kMultiplierBits = 24;
+  const auto [least, most] = std::ranges::minmax(values);
+  if (least == most) return std::nullopt;
+  for (const bool of_magnitude : {false, true}) {
+    for (int64_t zero = kFirst8; zero <= kLast8; ++zero) {
+      Line line{.of_magnitude = of_magnitude,
+                .input_zero_point = zero,
+                .zero_point = values[static_cast<size_t>(zero - kFirst8)],
+                .min = least,
+                .max = most};
+      const auto [low, high] = factors_of(line, values);
+      if (low >= high) continue;
+      int exponent = 0;
+      const double mantissa = std::frexp((low + high) / 2, &exponent);
+      const int shift = kMultiplierBits - exponent;
+      if (mantissa <= 0 || shift < 2 || shift > 40) continue;
+      line.scaling = {
+          {.multiplier = static_cast<uint32_t>(std::lround(std::ldexp(mantissa, kMultiplierBits))), .shift = shift},
+          Rounding::kSingle};
+      int64_t x = kFirst8;
+      if (std::ranges::all_of(values, [&](int64_t value) { return line(x++) == value; })) return line;
+    }
+  }
+  return std::nullopt;
+}
+
+// A lookup of bytes without its table, which takes time to load, where a scaling and limits give the same: one of RELU
+// or ABS, for example.
+std::optional<Line> line_of_table(const Selection& s, const Operand& a) {
+  if (a.type != kSigned8 || !s.options().uses(Optimization::kActivations)) return std::nullopt;
+  const auto values = s.constant(s.node().inputs[1], "table");
+  return values && values->size() == static_cast<size_t>(kLast8 - kFirst8 + 1) ? line_of(*values) : std::nullopt;
+}
+
+void emit_line(Selection& s, const View& out, Operand from, const Line& line) {
+  Epilogue epilogue = store_only(s.output(), from.type);
+  epilogue.zero_point = line.zero_point;
+  epilogue.factors = {line.scaling};
+  epilogue.scaled = true;
+  epilogue.activation.min = line.min;
+  epilogue.activation.max = line.max;
+  from.zero_point = line.input_zero_point;
+  if (!line.of_magnitude) return emit_requantize(s, out, from, epilogue);
+  emit_elementwise(s, out, {.mode = npu::ElementwiseMode::ABS, .a = from, .b = {}, .has_b = false, .operands = {}},
+                   epilogue);
+}
+
+}  // namespace
+
 void Selection::note_steep_tables() const {
   for (const ir::Node& node : graph_.nodes) {
     if (node.op != ir::Op(TosaOp::TABLE) || value(node.inputs[0]).dtype != DType::kInt16) continue;
@@ -155,6 +255,12 @@ void Selection::note_steep_tables() const {
 
 Result<void> select_table(Selection& s) {
   const Operand a = s.plain(s.input(0));
+  if (const auto line = line_of_table(s, a)) {
+    const View out = s.open_like(s.output(), a.view);
+    emit_line(s, out, a, *line);
+    s.close(s.output(), out, a.type);
+    return {};
+  }
   const auto table = table_of(s, s.node_id());
   if (!table) {
     if (a.type == kSigned16) return full_table_16(s, a);

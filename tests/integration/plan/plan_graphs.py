@@ -403,6 +403,38 @@ def gates(g):
     return g.finish(state)
 
 
+def line(g, x):
+    """A TABLE that a scaling and limits, or a magnitude, give as well, like that of RELU: sometimes but for one entry."""
+    values = np.arange(-128, 128) - g.int(-128, 127)
+    if g.chance(0.3):
+        values = np.abs(values)
+    low, high = sorted([g.int(-128, 127), g.int(-128, 127)])
+    scaled = np.floor(values * g.random.uniform(0.02, 3) + 0.5) + g.int(-128, 127)
+    table = np.clip(scaled, *((low, high) if g.chance(0.5) else (-128, 127)))
+    if g.chance(0.15):
+        table[g.int(0, 255)] += 1
+    return g.op(OP.TABLE, [x, g.const(np.clip(table, -128, 127), D.INT8)], x.shape, D.INT8, "TableAttribute")
+
+
+def lines(g):
+    """Lookups without a table, alone and behind operations, and comparisons of values that are widened only."""
+    x = g.input(g.image(12, 24), D.INT8)
+    if g.chance(0.3):
+        x = g.max_pool(x, [1, 1], [1, 1])
+    a, b = line(g, x), line(g, line(g, x) if g.chance(0.5) else x)
+    outputs = [a, b, line(g, g.requantized_add(a, b))]
+    zero = g.int(-128, 127)
+    wide = [g.unit(v, zero if g.chance(0.8) else None) for v in (a, b)]
+    op, attribute = g.choice(
+        [(OP.EQUAL, "EqualAttribute"), (OP.GREATER, "GreaterAttribute"), (OP.GREATER_EQUAL, "GreaterEqualAttribute")]
+    )
+    truth = g.binary(op, *wide, D.BOOL, attribute)
+    if g.chance(0.5):
+        truth = g.op(OP.LOGICAL_NOT, [truth], truth.shape, D.BOOL, "LogicalNotAttribute")
+    outputs.append(g.op(OP.SELECT, [truth, a, b], a.shape, D.INT8, "SelectAttribute") if g.chance(0.5) else truth)
+    return g.finish(*outputs)
+
+
 def attention(g):
     """Matrix products of two computed values, with a softmax between them."""
     heads, t, d = g.int(1, 3), g.int(1, 12), g.int(1, 16)
@@ -589,6 +621,7 @@ KINDS = [
     (sixteen, 3),
     (gates, 3),
     (functions, 4),
+    (lines, 3),
     (attention, 2),
     (transposed_parts, 2),
     (transposed_results, 4),

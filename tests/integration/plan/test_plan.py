@@ -22,6 +22,7 @@ from cases_fixtures import cases_folders, id_of
 from conftest import ROOT
 from layout_graphs import LayoutBuilder
 from tier_plugin import sampled
+from unsigned_graphs import UnsignedBuilder
 
 MACS = {"ethos-u55": (32, 64, 128, 256), "ethos-u65": (256, 512), "ethos-u85": (128, 256, 512, 1024, 2048)}
 CONFIGS = [f"{family}-{macs}" for family, sizes in MACS.items() for macs in sizes]
@@ -149,14 +150,16 @@ def test_every_operator_and_type(family, plan_tool, tmp_path):
         assert hint or re.match(r"ok |(bad \S+: does not compile: )?tosa\.[A-Z0-9_]+ \S+: \w", line), line
 
 
+@pytest.mark.parametrize("builder", [LayoutBuilder, UnsignedBuilder])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_operator_in_every_layout(family, plan_tool, tmp_path):
-    """As the test before, with inputs and outputs in other layouts (layout_graphs.py), and registers that change between operations."""
+def test_every_operator_in_every_layout(family, builder, plan_tool, tmp_path):
+    """As the test before, with inputs and outputs in other layouts (layout_graphs.py) or of unsigned bytes (unsigned_graphs.py), and
+    registers that change between operations."""
     configs = [config for config in CONFIGS if config[:9] == family]
     lines = []
     for number, row in enumerate(row for row in operator_graphs.ROWS if family in row.families):
         config = configs[number % len(configs)]
-        samples = (operator_graphs.generate(row, seed, config, LayoutBuilder) for seed in itertools.count(100 * SEED))
+        samples = (operator_graphs.generate(row, seed, config, builder) for seed in itertools.count(100 * SEED))
         cases = (
             line_of(tmp_path, f"{s.kind}_{i}", s.tosa, s.inputs, config, "registers=overwritten")
             for i, s in enumerate(samples)
@@ -201,7 +204,7 @@ def sample_of(number):
     rows = [row for row in operator_graphs.ROWS if config[:9] in row.families]
     seed = int(random.integers(2**31))
     which = random.random()  # two of five graphs are networks
-    builder = LayoutBuilder if random.random() < 0.5 else vela_graphs.Builder
+    builder = random.choice([LayoutBuilder, vela_graphs.Builder, UnsignedBuilder], p=[0.45, 0.4, 0.15])
     if which < 0.6:
         sample = operator_graphs.generate(rows[int(random.integers(len(rows)))], seed, config, builder)
     elif which < 0.75:
@@ -234,4 +237,15 @@ def test_results_beside_a_transposed_tensor(plan_tool, tmp_path):
         g = vela_graphs.Builder(np.random.default_rng(seed), CONFIGS[seed % len(CONFIGS)])
         tosa, inputs = plan_graphs.transposed_parts(g)
         lines.append(line_of(tmp_path, f"parts_{seed}", tosa, inputs, g.config))
+    check(plan_tool, [line for line in lines if line], tmp_path)
+
+
+def test_lookups_without_tables(plan_tool, tmp_path):
+    """Also of unsigned inputs and outputs, whose change to signed bytes is left out."""
+    lines = []
+    for seed in range(sampled(24, 240)):
+        builder = UnsignedBuilder if seed % 2 else vela_graphs.Builder
+        g = builder(np.random.default_rng(seed), CONFIGS[seed % len(CONFIGS)])
+        tosa, inputs = plan_graphs.lines(g)
+        lines.append(line_of(tmp_path, f"lines_{seed}", tosa, inputs, g.config))
     check(plan_tool, [line for line in lines if line], tmp_path)

@@ -52,15 +52,6 @@ def test_resize_of_one_pixel_is_on_the_npu(op, run_carina, tmp_path):
     compare(m, [np.array([-128, -1, 0, 7, 127], np.int8).reshape(1, 1, 1, 5)], run_carina, tmp_path, ["ethos-u"])
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8], ids=lambda d: np.dtype(d).name)
-def test_arg_max_with_wide_indices(dtype, run_carina, tmp_path):
-    m = Model()
-    x, y = m.input("x", (2, 6, 5, 7), dtype, 0.1, 0), m.output("y", (2, 6, 7), np.int64)
-    m.op("ARG_MAX", [x, ints(m, -2)], [y], "ArgMaxOptions", version=2, outputType=4)
-    data = np.random.default_rng(0).integers(0, 9, (2, 6, 5, 7)).astype(dtype)
-    compare(m, [data], run_carina, tmp_path, ["ARG_MAX"])
-
-
 def test_elements_by_index(run_carina, tmp_path):
     m = Model()
     x, at = m.input("x", (5, 4, 3), np.int8, 0.1), m.input("at", (6, 2), np.int32)

@@ -17,7 +17,7 @@ from tier_plugin import every, sampled
 
 SHARED = Path(os.environ.get("CARINA_SHARED", Path(__file__).resolve().parents[4] / "shared"))
 TARGETS = ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"]
-EXACT = {"litert": 31, "litert_ops": 147}
+EXACT = {"litert": 32, "litert_ops": 150}
 EXACT_FILES = 44  # of the networks, as a .tflite
 
 
@@ -29,6 +29,12 @@ def arrays(folder, what, k):
     one = folder / f"{what}_{k}.npy"
     numbered = sorted(folder.glob(f"{what}_{k}_*.npy"), key=lambda p: int(re.search(r"_(\d+)\.npy$", p.name).group(1)))
     return [np.load(p) for p in ([one] if one.exists() else numbered)]
+
+
+def computes_in_floats(folder):
+    """Whether the network has no integers, so that its bits depend on how it is quantized: test_tflite_float.py."""
+    operators = json.loads((folder / "case.json").read_text())["operators"].values()
+    return not any(re.search(r"-> .*int(8|16)", types) for operator in operators for types in operator["types"])
 
 
 def float_borders(folder):
@@ -88,6 +94,8 @@ def test_as_many_networks_are_exact_as_the_guide_says(kind, run_carina, tmp_path
         pytest.skip(f"no {SHARED / kind}")
     exact = 0
     for folder in cases:
+        if kind == "litert" and computes_in_floats(folder):
+            continue
         found = run_carina(["tosa", folder / "model.tflite", "--io=int8", "-o", tmp_path / "m.tosa"], expect=None)
         assert found.code in (0, 1), found.stderr
         if found.code == 1:
@@ -98,7 +106,10 @@ def test_as_many_networks_are_exact_as_the_guide_says(kind, run_carina, tmp_path
     assert exact == EXACT[kind]
 
 
-@pytest.mark.parametrize("folder", every(4, folders("litert")), ids=lambda p: p.name)
+QUANTIZED = [folder for folder in folders("litert") if not computes_in_floats(folder)]
+
+
+@pytest.mark.parametrize("folder", every(4, QUANTIZED), ids=lambda p: p.name)
 def test_networks_have_the_same_bits_on_npus_or_no_program(folder, run_carina, tmp_path):
     """Whether a network is rejected is not decided here: the test above counts those that are not."""
     program = tmp_path / "m.pte"

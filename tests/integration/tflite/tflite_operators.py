@@ -57,6 +57,9 @@ class Case:
         return ACTIVATIONS[int(self.random.integers(4))]
 
     def weights(self, shape, axis, per_channel=True):
+        if self.dtype == np.uint8:
+            scale = self.scale(0.002, 0.02)
+            return self.model.constant("weights", self.data(shape), scale=scale, zero_point=self.zero()), [scale]
         channels = shape[axis]
         scales = [self.scale(0.002, 0.02) for _ in range(channels if per_channel else 1)]
         data = self.random.integers(-127, 128, shape).astype(np.int8)
@@ -596,6 +599,12 @@ INT8 = [
     split, split_v, pack, unpack, resize_nearest_neighbor, resize_bilinear, abs_, exp, neg, relu_0_to_1,
     squared_difference, equal, not_equal, greater, greater_equal, less, less_equal, reverse_v2, tile, mirror_pad,
     gather, reduce_max, reduce_min, log, rsqrt, batch_matmul,
+]  # fmt: skip
+# Their inputs and outputs are unsigned on the NPU, too.
+UINT8 = [
+    conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, maximum, minimum, average_pool_2d, max_pool_2d, mean,
+    arg_max, relu, relu6, logistic, tanh, hard_swish, leaky_relu, quantize, softmax, reshape, transpose, slice_,
+    pad, concatenation, split, pack, unpack, resize_nearest_neighbor, reduce_max,
 ]  # fmt: skip
 INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, abs_, exp_16, log_16, rsqrt_16, quantize_wide]  # fmt: skip
 

@@ -55,6 +55,7 @@ constexpr auto kKernels = std::to_array<KernelRow>({
     {"SPLIT", has_floats, check_split, run_split},
     {"SQRT", has_floats, check_square_root, run_square_root},
     {"STRIDED_SLICE", has_floats, check_strided_slice, run_strided_slice},
+    {"SUM", always, check_sum, run_sum},
     {"SVDF", always, check_svdf, run_svdf},
     {"TANH", has_floats, check_tangent, run_tangent},
     {"UNIDIRECTIONAL_SEQUENCE_LSTM", always, check_lstm, run_lstm},

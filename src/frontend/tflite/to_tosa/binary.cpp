@@ -232,6 +232,19 @@ Result<void> squared_difference(Call& call) {
 
 namespace {
 
+// Whether two operands compare as their stored integers do: they have one quantization, with which none of the scaled
+// values are equal.
+bool compare_as_stored(const Call& call) {
+  const Multiplier multiplier = multiplier_of(Call::scale(call.in(0)));
+  const int64_t zero = Call::zero_point(call.in(0));
+  if (Call::scale(call.in(1)) != Call::scale(call.in(0)) || Call::zero_point(call.in(1)) != zero) return false;
+  const auto scaled = [&](int64_t x) { return multiply(static_cast<int32_t>(x - zero) * 256, multiplier); };
+  for (int64_t x = -128; x < 127; ++x) {
+    if (scaled(x) >= scaled(x + 1)) return false;
+  }
+  return true;
+}
+
 // Comparisons of 8-bit operands: each is scaled with 8 more bits first, so that neighbors of a small scale may become
 // equal.
 Result<void> compared(Call& call, TosaOp op, bool is_swapped, bool is_inverted) {
@@ -248,7 +261,8 @@ Result<void> compared(Call& call, TosaOp op, bool is_swapped, bool is_inverted) 
     CARINA_CHECKED(call.need_quantized(call.in(i), kOf8));
     const Multiplier multiplier = multiplier_of(Call::scale(call.in(i)));
     if (multiplier.exponent > 0) return call.reject("a scale of 1 and more is not supported here", {}, call.in(i).name);
-    operands[i] = scaled_operand(call, i, 8, multiplier);
+    CARINA_CHECKED(call.need_quantized(call.in(1 - i), kOf8));
+    operands[i] = compare_as_stored(call) ? call.widened(call.value(i), 0) : scaled_operand(call, i, 8, multiplier);
   }
   if (is_swapped) std::swap(operands[0], operands[1]);
   const ValueId made = call.out.compare(op, operands[0], operands[1]);
@@ -328,21 +342,57 @@ Result<void> minimum(Call& call) {
   return chosen(call, TosaOp::MINIMUM);
 }
 
-// PRELU(x, alpha): x above zero, alpha * x below, each with its own factor. One of the two is always 0.
+namespace {
+
+// Whether x * above and x * slope * below, each rounded, are in the order that makes the greater one PReLU's result for
+// every x and slope of 8 bits: the former for x >= 0, the latter below. They are if no slope is above 1, unless
+// roundings come in between.
+bool is_greater_one(const Multiplier& above, const Multiplier& below, int64_t zero, std::span<const int64_t> slopes) {
+  for (int64_t x = -128 - zero; x <= 127 - zero; ++x) {
+    const int32_t kept = multiply(static_cast<int32_t>(x), above);
+    for (const int64_t slope : slopes) {
+      const int32_t scaled = multiply(static_cast<int32_t>(x * slope), below);
+      if (x >= 0 ? kept < scaled : kept > scaled) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+// PRELU(x, alpha): x above zero, alpha * x below, each with its own factor. If alpha is constant and at most 1, the
+// result is the greater one. Otherwise it is their sum, of which one is always 0.
 Result<void> prelu(Call& call) {
   CARINA_CHECKED(check_operands(call, kOf8));
   const float in = Call::scale(call.in(0)), alpha = Call::scale(call.in(1)), result = Call::scale(call.result());
   const Multiplier above = multiplier_of(in / result), below = multiplier_of(in * alpha / result);
   if (std::max(above.exponent, below.exponent) > 12) return call.reject("the ratio of the scales is too large");
-  const ValueId x = call.widened(call.value(0), Call::zero_point(call.in(0)));
-  const ValueId slope = call.widened(call.value(1), Call::zero_point(call.in(1)));
+  const int64_t zero_point = Call::zero_point(call.in(0)), slope_zero = Call::zero_point(call.in(1));
+  const int64_t result_zero = Call::zero_point(call.result());
+  const ValueId x = call.widened(call.value(0), zero_point);
+  const ValueId slope = call.widened(call.value(1), slope_zero);
+  if (call.in(1).is_constant) {
+    CARINA_TRY(std::vector<int64_t> slopes, call.constant(1, "alpha"));
+    for (int64_t& one : slopes) one -= call.in(1).quantization.zero_points.front();
+    std::ranges::sort(slopes);
+    slopes.erase(std::ranges::unique(slopes).begin(), slopes.end());
+    if (is_greater_one(above, below, zero_point, slopes)) {
+      const auto scaled = [&](ValueId value, const Multiplier& multiplier) {
+        const ValueId narrow =
+            call.rescale(value, {.multipliers = {multiplier}, .output_zp = result_zero, .to = DType::kInt8});
+        return call.widened(narrow, 0);
+      };
+      const ValueId greater =
+          call.out.binary(TosaOp::MAXIMUM, scaled(x, above), scaled(call.out.binary(TosaOp::MUL, x, slope), below));
+      return call.set(call.narrowed(greater, DType::kInt8, 0));
+    }
+  }
   const ValueId zero = call.out.splat(DType::kInt32, 0, 1);
   const ValueId positive =
       call.rescale(call.out.binary(TosaOp::MAXIMUM, x, zero), {.multipliers = {above}, .to = DType::kInt32});
   const ValueId product = call.out.binary(TosaOp::MUL, call.out.binary(TosaOp::MINIMUM, x, zero), slope);
   const ValueId negative = call.rescale(product, {.multipliers = {below}, .to = DType::kInt32});
-  return call.set(
-      call.narrowed(call.out.binary(TosaOp::ADD, positive, negative), DType::kInt8, Call::zero_point(call.result())));
+  return call.set(call.narrowed(call.out.binary(TosaOp::ADD, positive, negative), DType::kInt8, result_zero));
 }
 
 }  // namespace carina::tflite

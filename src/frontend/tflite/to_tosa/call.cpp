@@ -23,6 +23,18 @@ carina::Tensor graph_constant(const Tensor& tensor) {
 
 }  // namespace
 
+DType Call::type_of(const Tensor& tensor) {
+  if (is_pair(tensor)) return DType::kInt32;
+  return tensor.dtype == DType::kUInt8 ? DType::kInt8 : tensor.dtype;
+}
+
+Shape Call::graph_shape(const Tensor& tensor) {
+  if (!is_pair(tensor)) return tensor.shape;
+  std::vector<int64_t> dims(tensor.shape.dims().begin(), tensor.shape.dims().end());
+  dims.push_back(2);
+  return Shape(dims);
+}
+
 ValueId Call::value(size_t i) {
   ValueId& known = builder_.values[static_cast<size_t>(op_.inputs[i])];
   if (!known.valid()) known = builder_.graph.add_constant(in(i).name, graph_constant(in(i)));
@@ -45,13 +57,14 @@ Result<std::vector<int64_t>> Call::constant(size_t i, std::string_view what) con
 Result<void> Call::set(size_t i, ValueId value) {
   const Tensor& tensor = result(i);
   ir::Graph& graph = builder_.graph;
+  const Shape shape = graph_shape(tensor);
   if (graph[value].dtype != type_of(tensor))
     return reject("the result has another type than the file declares", std::string(name_of(graph[value].dtype)),
                   tensor.type_name);
-  if (graph[value].shape.elements() != tensor.shape.elements())
+  if (graph[value].shape.elements() != shape.elements())
     return reject("the result has another shape than the file declares", to_string(graph[value].shape),
                   to_string(tensor.shape));
-  if (graph[value].shape != tensor.shape) value = out.reshape(value, tensor.shape);
+  if (graph[value].shape != shape) value = out.reshape(value, shape);
   const bool is_named = is_among(builder_.values, value);
   if (!is_named && !graph[value].constant) graph.rename(value, tensor.name);
   builder_.values[static_cast<size_t>(op_.outputs[i])] = value;

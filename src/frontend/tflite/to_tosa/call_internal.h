@@ -36,7 +36,8 @@ struct Scaling {
   int64_t rounding = kDoubleRound;
 };
 
-// The graph under construction. uint8 tensors are int8 in it: 128 less, and so is their zero point.
+// The graph under construction. uint8 tensors are int8 in it: 128 less, and so is their zero point. An element of an
+// int64 tensor is two of int32, the low word first, so that the bytes are those of the file's tensor.
 struct Builder {
   const Subgraph& from;
   std::string where;
@@ -52,6 +53,7 @@ class Call {
 
   [[nodiscard]] const Operator& op() const { return op_; }
   [[nodiscard]] const Options& options() const { return op_.options; }
+  [[nodiscard]] Rounding rounding() const { return builder_.from.rounding; }
 
   [[nodiscard]] size_t inputs() const { return op_.inputs.size(); }
   [[nodiscard]] size_t results() const { return op_.outputs.size(); }
@@ -61,10 +63,14 @@ class Call {
   [[nodiscard]] const Tensor& result(size_t i = 0) const {
     return builder_.from.tensors[static_cast<size_t>(op_.outputs[i])];
   }
-  // The type of a tensor in the graph: int8 of a uint8.
-  [[nodiscard]] static DType type_of(const Tensor& tensor) {
-    return tensor.dtype == DType::kUInt8 ? DType::kInt8 : tensor.dtype;
+  // Whether the elements of a tensor are pairs of int32 in the graph: those of an int64 tensor that is computed.
+  [[nodiscard]] static bool is_pair(const Tensor& tensor) {
+    return tensor.dtype == DType::kInt64 && !tensor.is_constant;
   }
+  // The type of a tensor in the graph: int8 of a uint8.
+  [[nodiscard]] static DType type_of(const Tensor& tensor);
+  // The shape of a tensor in the graph, with a last axis of 2 for pairs.
+  [[nodiscard]] static Shape graph_shape(const Tensor& tensor);
   // The scale and the zero point of a tensor that is quantized as a whole; the zero point is that of the graph.
   [[nodiscard]] static float scale(const Tensor& tensor) { return tensor.quantization.scales.front(); }
   [[nodiscard]] static int64_t zero_point(const Tensor& tensor) {

@@ -10,7 +10,8 @@
 #include "tensor/elements.h"
 
 // CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and FULLY_CONNECTED: sums of products, and one RESCALE to the result.
-//   int8:  CONV2D -> i32, RESCALE rounded twice (FULLY_CONNECTED: once), CLAMP of the fused activation
+//   int8:  CONV2D -> i32, RESCALE rounded twice (FULLY_CONNECTED: once, or as the user asks), CLAMP of the fused
+//          activation
 //   int16: CONV2D -> i48, RESCALE with the 16 high bits of the multiplier
 namespace carina::tflite {
 
@@ -366,8 +367,9 @@ Result<void> fully_connected(Call& call) {
                                   .input_zp = Call::zero_point(call.in(0)),
                                   .weights_zp = weights_zero_point(call.in(1))},
                                  grid, channels);
+  const int64_t rounding = call.rounding() == Rounding::kVela ? kDoubleRound : ir::kSingleRound;
   CARINA_TRY(const ValueId result, call.out.dtype(total) == DType::kInt48 ? finish_wide(call, at, total, bias)
-                                                                          : finish(call, at, total, ir::kSingleRound));
+                                                                          : finish(call, at, total, rounding));
   return call.set(result);
 }
 

@@ -42,10 +42,30 @@ std::vector<int64_t> ones(size_t rank) {
   return std::vector<int64_t>(rank, 1);
 }
 
-// Every `stride`-th element of an axis, from the first: the axis is cut to whole groups, and each keeps its first.
+// Every `stride`-th element of an axis, from the first. Of narrow elements it is a pool with windows of one element.
+// Otherwise the axis is filled up to whole groups, and each keeps its first.
 ValueId every(Call& call, ValueId input, size_t axis, int64_t stride) {
   const Shape shape = call.out.shape(input);
   const int64_t count = (shape[axis] + stride - 1) / stride;
+  const DType type = call.out.dtype(input);
+  constexpr int64_t kMaxStride = 8192;  // of level 8K
+  if ((type == DType::kInt8 || type == DType::kInt16) && stride <= kMaxStride) {
+    Shape used = shape, made = shape;
+    used[axis] = (count - 1) * stride + 1;
+    made[axis] = count;
+    Shape image{1, 1, used[axis], 1};
+    for (size_t i = 0; i < axis; ++i) image[1] *= shape[i];
+    for (size_t i = axis + 1; i < shape.rank(); ++i) image[3] *= shape[i];
+    const ValueId cut = call.out.slice(input, std::vector<int64_t>(shape.rank()), used);
+    const ValueId picked =
+        call.out.emit(TosaOp::MAX_POOL2D, {call.out.reshape(cut, image)},
+                      {{"kernel", std::vector<int64_t>{1, 1}},
+                       {"stride", std::vector<int64_t>{1, stride}},
+                       {"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                       {"nan_mode", ir::kNanPropagate}},
+                      {.dtype = type, .shape = Shape{1, image[1], count, image[3]}, .suffix = "every"});
+    return call.out.reshape(picked, made);
+  }
   std::vector<int64_t> padding(2 * shape.rank());
   padding[2 * axis + 1] = count * stride - shape[axis];
   const ValueId whole = call.out.pad(input, padding, 0);
@@ -413,6 +433,12 @@ Result<void> gathered(Call& call) {
 Result<void> cast(Call& call) {
   constexpr std::array kCast{DType::kInt8, DType::kInt16, DType::kInt32, DType::kBool};
   CARINA_CHECKED(call.need(1));
+  if (Call::is_pair(call.in(0)) && call.result().dtype == DType::kInt32) {
+    const ValueId words = call.value(0);
+    Shape low = call.out.shape(words);
+    low[low.rank() - 1] = 1;
+    return call.set(call.out.slice(words, std::vector<int64_t>(low.rank()), low));
+  }
   CARINA_CHECKED(call.need_type(call.in(0), kCast));
   CARINA_CHECKED(call.need_type(call.result(), kCast));
   return call.set(call.out.cast(call.value(0), call.result().dtype));

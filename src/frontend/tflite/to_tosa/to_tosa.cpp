@@ -87,8 +87,19 @@ void add_stand_ins(Builder& b, const Operator& op) {
   for (const int32_t index : op.outputs) {
     const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)];
     if (tensor.dtype == DType::kUnknown) continue;
-    b.values[static_cast<size_t>(index)] = b.graph.add_value(tensor.name, Call::type_of(tensor), tensor.shape);
+    b.values[static_cast<size_t>(index)] =
+        b.graph.add_value(tensor.name, Call::type_of(tensor), Call::graph_shape(tensor));
   }
+}
+
+// Returns the first operand whose elements are pairs of int32, which only CAST takes.
+const Tensor* pair_operand(const Builder& b, const Operator& op) {
+  if (op.name == "CAST") return nullptr;
+  for (const int32_t index : op.inputs) {
+    if (index == kAbsent || !b.values[static_cast<size_t>(index)].valid()) continue;
+    if (const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)]; Call::is_pair(tensor)) return &tensor;
+  }
+  return nullptr;
 }
 
 // Returns the first operand without a value: a variable, or the result of an operator that failed.
@@ -144,6 +155,8 @@ void add_operators(Builder& b, Diagnostics& errors) {
       made = no_rule(call);
     else if (unknown != nullptr)
       made = call.reject("a tensor that keeps its value between runs is not supported", {}, unknown->name);
+    else if (const Tensor* pair = pair_operand(b, op))
+      made = call.reject("an int64 operand that is not constant", {}, pair->name);
     else if (const Tensor* empty = empty_tensor(b, op))
       made = call.reject("a tensor without elements", {}, empty->name);
     else
@@ -161,7 +174,7 @@ void add_outputs(Builder& b, Diagnostics& errors) {
   for (const int32_t index : b.from.outputs) {
     const Tensor& tensor = b.from.tensors[static_cast<size_t>(index)];
     ValueId value = b.values[static_cast<size_t>(index)];
-    if (!is_among(kBoundaries, tensor.dtype)) {
+    if (!is_among(kBoundaries, tensor.dtype) && !(value.valid() && Call::is_pair(tensor))) {
       const auto gives = [&](const Operator& op) { return is_among(op.outputs, index); };
       add_boundary_errors(b, tensor, "output", gives, errors);
       continue;

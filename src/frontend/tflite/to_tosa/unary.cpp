@@ -195,6 +195,20 @@ Result<void> relu_n1_to_1(Call& call) {
   return rectified(call, Activation::kReluN1To1);
 }
 
+namespace {
+
+// Whether x * above is the greater of the two products for all x >= 0 of 16 bits, and x * below for those below 0. It
+// is with a slope of at most 1, unless two roundings turn neighbors around.
+bool is_greater_leak(const Multiplier& above, const Multiplier& below) {
+  for (int32_t x = std::numeric_limits<int16_t>::min(); x <= std::numeric_limits<int16_t>::max(); ++x) {
+    const int32_t kept = multiply(x, above), leak = multiply(x, below);
+    if (x >= 0 ? kept < leak : kept > leak) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<void> leaky_relu(Call& call) {
   CARINA_CHECKED(check_unary(call, kOf8Or16));
   const float in = Call::scale(call.in(0)), result = Call::scale(call.result());
@@ -211,6 +225,14 @@ Result<void> leaky_relu(Call& call) {
       return int64_t{out_zp} + multiply(value, value >= 0 ? above : below);
     });
     return call.set(made);
+  }
+  // The greater one of both, if it is for every input; otherwise their sum, of which one is always 0.
+  if (is_greater_leak(above, below)) {
+    const auto scaled = [&](const Multiplier& multiplier) {
+      return call.widened(call.rescale(call.value(0), {.multipliers = {multiplier}, .to = DType::kInt16}), 0);
+    };
+    const ValueId kept = in == result ? call.widened(call.value(0), 0) : scaled(above);
+    return call.set(call.narrowed(call.out.binary(TosaOp::MAXIMUM, kept, scaled(below)), DType::kInt16, 0));
   }
   const ValueId x = call.widened(call.value(0), 0);
   const ValueId zero = call.out.splat(DType::kInt32, 0, 1);

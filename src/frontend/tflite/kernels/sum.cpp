@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "frontend/tflite/kernels/kernel_call_internal.h"
+
+// SUM of quantized integers, as LiteRT's optimized kernel computes it: round(sum * scale + bias) in float, where the
+// bias takes the zero points away. For those ratios of scales of which the NPU has no form.
+namespace carina::tflite {
+
+namespace {
+
+constexpr std::array kSummed{DType::kInt8, DType::kUInt8, DType::kInt16};
+constexpr std::array kAxes{DType::kInt32};
+
+// Which axes are summed; empty if one does not exist.
+std::vector<bool> summed_axes(const KernelCall& call) {
+  const size_t rank = call.in(0).shape.rank();
+  std::vector<bool> out(rank);
+  for (int32_t axis : values_of<int32_t>(call.in(1).data.bytes())) {
+    if (axis < 0) axis += static_cast<int32_t>(rank);
+    if (axis < 0 || axis >= static_cast<int32_t>(rank)) return {};
+    out[static_cast<size_t>(axis)] = true;
+  }
+  return out;
+}
+
+int64_t summed_elements(const KernelCall& call, const std::vector<bool>& axes) {
+  int64_t count = 1;
+  for (size_t axis = 0; axis < axes.size(); ++axis) count *= axes[axis] ? call.in(0).shape[axis] : 1;
+  return count;
+}
+
+}  // namespace
+
+Result<void> check_sum(const KernelCall& call, const std::string& where) {
+  CARINA_CHECKED(call.need_type(where, 0, kSummed));
+  CARINA_CHECKED(call.need_type(where, 1, kAxes));
+  CARINA_CHECKED(call.need_result(where, std::array{call.in(0).dtype}));
+  for (const Tensor* tensor : {&call.in(0), &call.out()}) {
+    if (tensor->quantization.scales.size() != 1 || !(KernelCall::scale(*tensor) > 0))
+      return call.reject(where, "a tensor is not quantized with one scale", {}, tensor->name);
+  }
+  if (!call.in(1).is_constant) return call.reject(where, "the axes are not constant");
+  const std::vector<bool> axes = summed_axes(call);
+  const int64_t count = axes.empty() ? 0 : summed_elements(call, axes);
+  constexpr int64_t kLargest = 1 << 15;  // sums of 16 bits stay below 2^31
+  if (count < 1 || count > kLargest || call.in(0).shape.elements() != count * call.out().shape.elements())
+    return call.reject(where, "the axes do not fit the result", {}, to_string(call.out().shape));
+  return {};
+}
+
+namespace {
+
+template <typename T>
+void sum(const KernelCall& call, const TensorBytes& bytes) {
+  const Shape& shape = call.in(0).shape;
+  const std::vector<bool> axes = summed_axes(call);
+  const std::span<const T> from = values_of<T>(bytes.read(call.op().inputs[0]));
+  const std::span<T> to = values_of<T>(bytes.write(call.op().outputs[0]));
+  std::vector<int32_t> totals(to.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t rest = i, place = 0, step = 1;  // from the innermost axis
+    for (size_t axis = shape.rank(); axis-- > 0;) {
+      const auto size = static_cast<size_t>(shape[axis]);
+      if (!axes[axis]) {
+        place += rest % size * step;
+        step *= size;
+      }
+      rest /= size;
+    }
+    totals[place] += from[i];
+  }
+  const float scale = KernelCall::scale(call.in(0)) / KernelCall::scale(call.out());
+  const float bias =
+      static_cast<float>(-KernelCall::zero_point(call.in(0))) * scale * static_cast<float>(summed_elements(call, axes));
+  const IntegerRange range = range_of(call.out().dtype);
+  for (size_t i = 0; i < to.size(); ++i) {
+    const float scaled = static_cast<float>(totals[i]) * scale;
+    const float real = std::clamp(std::round(scaled + bias), -1e9F, 1e9F);
+    const int64_t result = static_cast<int64_t>(real) + KernelCall::zero_point(call.out());
+    to[i] = static_cast<T>(std::clamp(result, range.min, range.max));
+  }
+}
+
+}  // namespace
+
+Result<void> run_sum(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  if (call.in(0).dtype == DType::kInt8) sum<int8_t>(call, bytes);
+  if (call.in(0).dtype == DType::kUInt8) sum<uint8_t>(call, bytes);
+  if (call.in(0).dtype == DType::kInt16) sum<int16_t>(call, bytes);
+  return {};
+}
+
+}  // namespace carina::tflite
