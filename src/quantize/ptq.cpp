@@ -18,6 +18,7 @@
 #include "quantize/similarity.h"
 #include "quantize/softmax_scores_internal.h"
 #include "quantize/state_samples.h"
+#include "quantize/steep_roots_internal.h"
 #include "quantize/uneven_rows_internal.h"
 #include "quantize/wide_steps_internal.h"
 #include "quantize/wide_values.h"
@@ -117,6 +118,11 @@ bool measures_ranges(const Scheme& scheme) {
 }
 
 constexpr int64_t kSteps16 = 1 << 15;  // fewer: a type of 8 bits
+
+// Schemes of --quantize auto share one graph, which plain 8-bit schemes use too.
+bool has_16_bits(const Scheme& scheme) {
+  return scheme.general.activations.steps() >= kSteps16 && !scheme.name.starts_with("auto");
+}
 
 // 16 bits where they cost a few percent of the cycles, by an estimate. No value: nothing is so cheap.
 std::optional<WideValues> cheap_wide_values(const ir::Graph& graph) {
@@ -300,6 +306,8 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& given
   CARINA_TRY(const datasets::DataSet samples, with_state(aten, given, options.evaluator));
   auto state = std::make_unique<State>();
   CARINA_CHECKED(even_out_rows(aten, samples, options.threads, options.evaluator, log));
+  if (has_16_bits(options.scheme))
+    CARINA_CHECKED(split_steep_roots(aten, samples, options.threads, options.evaluator, log));
   CARINA_CHECKED(equalize(aten, samples, options));
   state->graph = std::move(aten);
   state->figures = FigureCache(state->graph.nodes.size());
