@@ -14,8 +14,8 @@ namespace carina::normalize {
 // NPU interpolates. The curve is steep near 0: at 1/1000 of the range, a straight line from 0 gives half of the root.
 // The second table has 128 times as many entries there. Lines between points of a root lie below it, so the larger
 // result is the better one. Evidence: magnitudes of a Fourier transform of 32 frequencies have 37.3 dB instead of 29.1,
-// for 3,466 of 11,250 cycles on ethos-u55-128; those of Silero VAD 24.7 dB instead of 14.1, for 2 % of the network's
-// cycles.
+// for 3,466 of 11,250 cycles on an NPU of 128 multipliers; those of Silero VAD 24.7 dB instead of 14.1, for 2 % of the
+// network's cycles.
 Result<void> split_roots(ir::Graph& aten, const std::map<ir::NodeId, double>& largest);
 
 }  // namespace carina::normalize
