@@ -163,9 +163,15 @@ struct TrialErrors {
   }
 };
 
+// Layers without channels have no integers to run a trial with.
+bool has_empty_values(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.values, [](const ir::Value& value) { return value.shape.elements() == 0; });
+}
+
 // Whether wide_steps() may be tried on a graph.
 bool may_widen(const ir::Graph& graph, const PtqOptions& options) {
-  return options.wider_steps != WiderSteps::kNever && (!graph.states.empty() || waits_for_weights(graph));
+  if (options.wider_steps == WiderSteps::kNever || has_empty_values(graph)) return false;
+  return !graph.states.empty() || waits_for_weights(graph);
 }
 
 // How many samples are kept: as many as ranges are compared on. A network that waits for its weights is tried on all of
@@ -388,7 +394,7 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
   const bool is_plain = scheme.general.activations.tail == Tail::kWide &&
                         scheme.general.activations.steps() < kSteps16 && scheme.overrides.empty() &&
                         !scheme.name.starts_with("auto");  // which has measured such schemes
-  if (!is_plain || state_->calibrated.kept_samples.empty()) return {};
+  if (!is_plain || state_->calibrated.kept_samples.empty() || has_empty_values(state_->graph)) return {};
   if (const std::optional<WideValues> values = cheap_wide_values(state_->graph)) {
     CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, values->wide, quantized));
     constexpr double kMuchDb = 3;
