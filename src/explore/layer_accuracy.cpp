@@ -26,6 +26,7 @@ namespace {
 
 // The range rules that are tried for each of the layers with the largest error.
 constexpr std::array<std::string_view, 4> kRangeRules{"minmax", "percentile", "mse", "histogram"};
+constexpr std::string_view kFewMoreCycles = "105%";  // the budget of --quantize auto that is tried
 
 datasets::DataSet half_of(const datasets::DataSet& all) {
   std::vector<size_t> numbers;
@@ -55,6 +56,7 @@ class Debugger {
 
   Result<results::LayerAccuracyReport> run() {
     CARINA_CHECKED(load());
+    note_calibration();
     CARINA_TRY(models::QuantizeRequest asked, models::parse_quantize_flags(request_.quantize));
     CARINA_CHECKED(equalize(asked.scheme));
     CARINA_TRY(const ir::Graph quantized, quantized_as(asked.scheme, log_));
@@ -103,6 +105,15 @@ class Debugger {
     return {};
   }
 
+  // An SQNR on samples that calibration has seen is too high: values beyond their ranges are clipped in others.
+  void note_calibration() const {
+    if (!request_.calibration.empty()) return;
+    log_.note({.where = request_.data,
+               .what = "the model is calibrated with the samples that it is measured on; on others it may lose more",
+               .hint = "--calibrate takes other samples",
+               .severity = Severity::kNote});
+  }
+
   // Samples with their state: the layers are compared at the state that the float model has.
   Result<datasets::DataSet> data_set(const std::string& path, std::span<const datasets::InputType> inputs) const {
     CARINA_TRY(const datasets::DataSet given, datasets::open_data_set(path, inputs, log_, request_.images));
@@ -118,16 +129,18 @@ class Debugger {
 
   Result<ir::Graph> quantized_as(const quantize::Scheme& scheme, const Log& log, bool with_half = false) const {
     models::Model model = model_;
-    const models::QuantizeRequest request{
-        .mode = models::QuantizeMode::kAlways,
-        .scheme = scheme,
-        .samples = [this, with_half](std::span<const datasets::InputType>) -> Result<datasets::DataSet> {
-          return with_half ? half_of(*calibration_) : *calibration_;
-        },
-        .data = request_.calibration.empty() ? request_.data : request_.calibration,
-        .threads = request_.threads};
-    CARINA_CHECKED(models::quantize_model(model, request, log));
+    CARINA_CHECKED(models::quantize_model(model, request_of(scheme, with_half), log));
     return std::move(model.graph);
+  }
+
+  [[nodiscard]] models::QuantizeRequest request_of(const quantize::Scheme& scheme, bool with_half) const {
+    return {.mode = models::QuantizeMode::kAlways,
+            .scheme = scheme,
+            .samples = [this, with_half](std::span<const datasets::InputType>) -> Result<datasets::DataSet> {
+              return with_half ? half_of(*calibration_) : *calibration_;
+            },
+            .data = request_.calibration.empty() ? request_.data : request_.calibration,
+            .threads = request_.threads};
   }
 
   Result<std::vector<quantize::Similarity>> outputs_of(const ir::Graph& graph) const {
@@ -237,7 +250,25 @@ class Debugger {
     }
   }
 
-  [[nodiscard]] std::vector<Change> changes(const quantize::Scheme& asked) const {
+  // The scheme that --quantize auto finds for a few more cycles, if that is another than int8.
+  Result<void> add_few_more_cycles(const quantize::Scheme& asked, std::vector<Change>& changes) const {
+    if (!backend_ || asked.general.activations.dtype != DType::kInt8) return {};
+    driver::CompileOptions options;
+    driver::keep_floats(options);
+    options.quantize = request_of(asked, false);
+    options.quantize.auto_goal = models::AutoGoal{.max_cycles = std::string(kFewMoreCycles)};
+    options.delegate.threads = request_.threads;
+    CARINA_TRY(driver::FoundScheme found, driver::find_scheme(model_, options, *backend_, Log{}));
+    if (found.request.scheme.overrides.size() == asked.overrides.size() &&
+        found.request.scheme.general == asked.general)
+      return {};
+    changes.push_back({.what = fmt::format("{} of the cycles of int8, {}", kFewMoreCycles, found.request.scheme.name),
+                       .options = fmt::format("--quantize auto --max-cycles {}", kFewMoreCycles),
+                       .scheme = std::move(found.request.scheme)});
+    return {};
+  }
+
+  Result<std::vector<Change>> changes(const quantize::Scheme& asked) const {
     std::vector<Change> changes;
     const auto general = [&](const std::string& what, const std::string& spec) {
       quantize::Scheme scheme = asked;
@@ -258,6 +289,7 @@ class Debugger {
     }
     if (!worst.options.empty()) changes.push_back(std::move(worst));
     add_layer_changes(asked, changes);
+    CARINA_CHECKED(add_few_more_cycles(asked, changes));
     if (calibration_->size() > 1)
       changes.push_back(
           {.what = fmt::format("calibrated with {} of the {} samples", calibration_->size() / 2, calibration_->size()),
@@ -268,7 +300,7 @@ class Debugger {
   }
 
   Result<void> add_remedies(const quantize::Scheme& asked, results::LayerAccuracyReport& report) const {
-    const std::vector<Change> tried = changes(asked);
+    CARINA_TRY(const std::vector<Change> tried, changes(asked));
     std::map<std::string, size_t> best;  // Change::best_of -> index of a remedy
     for (size_t i = 0; i < tried.size(); ++i) {
       const Change& change = tried[i];

@@ -17,6 +17,7 @@
 #include "quantize/similarity.h"
 #include "quantize/softmax_scores_internal.h"
 #include "quantize/state_samples.h"
+#include "quantize/steep_roots_internal.h"
 #include "quantize/uneven_rows_internal.h"
 #include "quantize/wide_steps_internal.h"
 #include "quantize/wide_values.h"
@@ -117,6 +118,11 @@ bool measures_ranges(const Scheme& scheme) {
 
 constexpr int64_t kSteps16 = 1 << 15;  // fewer: a type of 8 bits
 
+// Schemes of --quantize auto share one graph, which plain 8-bit schemes use too.
+bool has_16_bits(const Scheme& scheme) {
+  return scheme.general.activations.steps() >= kSteps16 && !scheme.name.starts_with("auto");
+}
+
 // 16 bits where they cost a few percent of the cycles, by an estimate. No value: nothing is so cheap.
 std::optional<WideValues> cheap_wide_values(const ir::Graph& graph) {
   constexpr double kFewPercent = 0.04;
@@ -164,9 +170,15 @@ struct TrialErrors {
   }
 };
 
+// Layers without channels have no integers to run a trial with.
+bool has_empty_values(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.values, [](const ir::Value& value) { return value.shape.elements() == 0; });
+}
+
 // Whether wide_steps() may be tried on a graph.
 bool may_widen(const ir::Graph& graph, const PtqOptions& options) {
-  return options.wider_steps != WiderSteps::kNever && (!graph.states.empty() || waits_for_weights(graph));
+  if (options.wider_steps == WiderSteps::kNever || has_empty_values(graph)) return false;
+  return !graph.states.empty() || waits_for_weights(graph);
 }
 
 // How many samples are kept: as many as ranges are compared on. A network that waits for its weights is also tried on
@@ -313,6 +325,8 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& given
   CARINA_TRY(const datasets::DataSet samples, with_state(aten, given, options.evaluator));
   auto state = std::make_unique<State>();
   CARINA_CHECKED(even_out_rows(aten, samples, options.threads, options.evaluator, log));
+  if (has_16_bits(options.scheme))
+    CARINA_CHECKED(split_steep_roots(aten, samples, options.threads, options.evaluator, log));
   CARINA_CHECKED(equalize(aten, samples, options));
   state->graph = std::move(aten);
   state->figures = FigureCache(state->graph.nodes.size());
@@ -392,7 +406,7 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
   const bool is_plain = scheme.general.activations.tail == Tail::kWide &&
                         scheme.general.activations.steps() < kSteps16 && scheme.overrides.empty() &&
                         !scheme.name.starts_with("auto");  // which has measured such schemes
-  if (!is_plain || state_->calibrated.kept_samples.empty()) return {};
+  if (!is_plain || state_->calibrated.kept_samples.empty() || has_empty_values(state_->graph)) return {};
   if (const std::optional<WideValues> values = cheap_wide_values(state_->graph)) {
     CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, values->wide, quantized));
     constexpr double kMuchDb = 3;

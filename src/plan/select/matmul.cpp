@@ -9,7 +9,9 @@
 #include "plan/select/weights_internal.h"
 
 // MATMUL of int8. With a constant second matrix it is a 1x1 convolution; otherwise, for each column, a product and its
-// sum.
+// sum, or for each row if there are fewer rows.
+//   Example: one query [1,64] and the keys of 128 tokens [64,128]: one product of [128,64] elements, and one sum,
+//   instead of 128 products of 64 elements.
 namespace carina::plan {
 namespace {
 
@@ -38,6 +40,8 @@ Result<void> by_convolution(Selection& s, const Matrices& m, const View& out, co
   return {};
 }
 
+double cycles_in_order(const Selection& s, const Matrices& m);
+
 // 16-bit products if they fit, which take half the bytes.
 ElementType product_type(const Matrices& m) {
   const auto largest = [](const Operand& x) {
@@ -46,14 +50,33 @@ ElementType product_type(const Matrices& m) {
   return largest(m.a) * largest(m.b) <= kSigned16.max() ? kSigned16 : kSigned32;
 }
 
-// Batches whose products are made by one operation: as many as two sets of products, written and read in turn, leave
-// space for.
-int64_t batches_at_once(const Selection& s, const Matrices& m, ElementType type) {
+// Batches whose products the memory has space for: two sets of them, which are written and read in turn.
+int64_t batches_that_fit(const Selection& s, const Matrices& m, ElementType type) {
   constexpr int64_t kUnaskedBytes = int64_t{320} * 1024;
   const int64_t limit = s.options().arena_budget_bytes;
   const int64_t available = limit > 0 ? limit / 3 : kUnaskedBytes;
-  const int64_t batches = m.a.view.axes[0].size;
-  return std::clamp<int64_t>(available / (2 * m.a.view.elements() / batches * type.bytes()), 1, batches);
+  return available / (2 * m.a.view.elements() / m.a.view.axes[0].size * type.bytes());
+}
+
+// Batches whose products are made by one operation.
+int64_t batches_at_once(const Selection& s, const Matrices& m, ElementType type) {
+  return std::clamp<int64_t>(batches_that_fit(s, m, type), 1, m.a.view.axes[0].size);
+}
+
+// The same products with the operands exchanged: the columns of the result are its rows.
+Matrices transposed(const Matrices& m) {
+  constexpr std::array<int64_t, 3> kExchanged{0, 2, 1};
+  Matrices turned{.a = m.b, .b = m.a, .out = permuted(m.out, kExchanged)};
+  turned.a.view = permuted(m.b.view, kExchanged);
+  turned.b.view = permuted(m.a.view, kExchanged);
+  return turned;
+}
+
+// The order that takes fewer cycles. More products at once need more memory, so they must fit.
+Matrices in_best_order(const Selection& s, const Matrices& m) {
+  const Matrices turned = transposed(m);
+  const bool is_better = cycles_in_order(s, turned) < cycles_in_order(s, m);
+  return is_better && batches_that_fit(s, turned, product_type(m)) >= 1 ? turned : m;
 }
 
 // Column `w` of the result for some batches: the products of all rows with the column, then their sums.
@@ -98,9 +121,7 @@ Result<void> by_columns(Selection& s, const Matrices& m, const Epilogue& epilogu
   return {};
 }
 
-}  // namespace
-
-double cycles_by_columns(const Selection& s, const Matrices& m) {
+double cycles_in_order(const Selection& s, const Matrices& m) {
   const ElementType type = product_type(m);
   const int64_t batches = m.out.axes[0].size, rows = m.out.axes[1].size, columns = m.out.axes[2].size;
   const int64_t depth = m.a.view.axes[2].size;
@@ -125,6 +146,12 @@ double cycles_by_columns(const Selection& s, const Matrices& m) {
   return static_cast<double>(batches * columns) * (cycles_of(s, products) + cycles_of(s, sums));
 }
 
+}  // namespace
+
+double cycles_by_columns(const Selection& s, const Matrices& m) {
+  return cycles_in_order(s, in_best_order(s, m));
+}
+
 Result<void> select_matmul(Selection& s) {
   if (s.value(s.input(0)).dtype != DType::kInt8)
     return s.reject("products of two tensors of this type need sums of more than 32 bits", "int8",
@@ -145,7 +172,7 @@ Result<void> select_matmul(Selection& s) {
   if (by_written_weights) {
     CARINA_CHECKED(multiply_by_convolutions(s, m, epilogue));
   } else {
-    CARINA_CHECKED(constant ? by_convolution(s, m, m.out, epilogue) : by_columns(s, m, epilogue));
+    CARINA_CHECKED(constant ? by_convolution(s, m, m.out, epilogue) : by_columns(s, in_best_order(s, m), epilogue));
   }
   s.close(epilogue.value, m.out, epilogue.type);
   return {};

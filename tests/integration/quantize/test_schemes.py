@@ -250,6 +250,28 @@ def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
         assert tried["sqnr_db"] == pytest.approx(one["sqnr_db"]), one
 
 
+@pytest.mark.cases("kws")
+def test_layers_say_what_auto_brings_for_a_few_more_cycles(run_carina, case, tmp_path):
+    """The scheme of --quantize auto is measured on samples that calibration has not seen. The program has its cycles."""
+    x = np.load(case.path / "input_0.npy").reshape(-1, 1, 49, 10)[:1]
+    x = (x + np.random.default_rng(0).normal(0, x.std(), (32, *x.shape[1:]))).astype(np.float32)
+    np.save(tmp_path / "seen.npy", x[:24])
+    np.save(tmp_path / "new.npy", x[24:])
+    args = ["accuracy", case.model, "--layers", "-t", "ethos-u55-128", "-q", "int8", "--json"]
+    done = run_carina([*args, "--data", tmp_path / "new.npy", "--calibrate", tmp_path / "seen.npy"])
+    assert "calibrated with the samples that it is measured on" not in done.stderr
+    report = json.loads(done.stdout)
+    (found,) = (one for one in report["remedies"] if one["options"] == "--quantize auto --max-cycles 105%")
+    assert found["what"].startswith("105% of the cycles of int8, auto: ")
+    compiled = ["compile", case.model, "-t", "ethos-u55-128", "--calibrate", tmp_path / "seen.npy", "--json"]
+    done = run_carina([*compiled, *found["options"].split(), "-o", tmp_path / "m.pte"])
+    assert found["what"].removeprefix("105% of the cycles of int8, ") in done.stderr
+    program = json.loads(done.stdout)
+    assert found["cycles"] == program["cycles"] + program["cpu_cycles"]
+    same = run_carina([*args, "--data", tmp_path / "new.npy"])
+    assert "calibrated with the samples that it is measured on" in same.stderr
+
+
 @pytest.mark.cases("resnet8")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("wide", ["op:aten.conv2d.default", "op:aten.add.Tensor"])

@@ -1,0 +1,97 @@
+"""Square roots of powers far apart, as of a spectrum, get a second table for small operands in 16 bits: the bits are those of the integer graph
+and of the official reference model, and the magnitudes are nearer to eager PyTorch's."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+TARGETS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
+FINER = "Small ones have a finer table"
+
+
+class Spectrum(nn.Module):
+    """Magnitudes of a Fourier transform, or the root of a sum of squares, and a layer."""
+
+    def __init__(self, seed):
+        super().__init__()
+        draw = random.Random(seed)
+        self.size, self.sums = draw.choice([32, 64]), draw.random() < 0.3
+        window, angles = torch.hann_window(self.size), torch.arange(self.size) * torch.arange(self.size // 2)[:, None]
+        waves = torch.polar(window.expand(self.size // 2, -1), -2 * torch.pi * angles / self.size)
+        self.waves = nn.Parameter(torch.cat([waves.real, waves.imag])[:, None], requires_grad=False)
+        self.last = nn.Conv1d(1 if self.sums else self.size // 2, 6, 1) if draw.random() < 0.5 else nn.Identity()
+        self.stride = draw.choice([self.size // 2, self.size])
+
+    def forward(self, x):
+        real, imaginary = nn.functional.conv1d(x, self.waves, stride=self.stride).chunk(2, 1)
+        power = real * real + imaginary * imaginary
+        return self.last(torch.sqrt(power.sum(1, keepdim=True) if self.sums else power))
+
+
+def tones(count, length=512):
+    """Tones of sizes from 1 to 1/100 over weak noise: most of a spectrum is small."""
+    rng, time = np.random.default_rng(1), np.arange(length)
+    size, pitch = 10 ** rng.uniform(-2, 0, (count, 1)), rng.uniform(0.1, 1.5, (count, 1))
+    return torch.from_numpy((size * np.sin(pitch * time) + rng.normal(0, 0.002, (count, length)))[:, None]).float()
+
+
+@pytest.fixture
+def magnitudes(run_carina, tmp_path):
+    """magnitudes(model, target, scheme) -> the SQNR in dB, the report, what the compilation says."""
+
+    def magnitudes_(model, target, scheme):
+        x = tones(24)
+        model = model.eval()
+        torch.export.save(torch.export.export(model, (x[:1],)), tmp_path / "m.pt2")
+        np.savez(tmp_path / "x.npz", x=x.numpy())
+        words = ["compile", tmp_path / "m.pt2", "-t", target, "-q", scheme, "--calibrate", tmp_path / "x.npz"]
+        done = run_carina([*words, "-o", tmp_path / "m.pte", "--dump", tmp_path / "dump", "--json"])
+        words = ["accuracy", tmp_path / "m.pt2", tmp_path / "m.pte", "--data", tmp_path / "x.npz"]
+        text = run_carina([*words, "--dump", tmp_path / "dump"]).stdout
+        assert "NPU bits = integer graph's bits: 24 of 24" in text, (target, scheme)
+        run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "x.npz", "-o", tmp_path / "out"])
+        with torch.no_grad():
+            wanted = model(x).numpy().astype(np.float64)
+        (file,) = (tmp_path / "out").glob("*.npy")
+        noise = (np.load(file).reshape(wanted.shape) - wanted) ** 2
+        return 10 * np.log10((wanted**2).sum() / noise.sum()), json.loads(done.stdout), done.stderr
+
+    return magnitudes_
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_spectra_have_the_bits_of_the_integer_graph(run_carina, reference_model, magnitudes, tmp_path, seed):
+    torch.manual_seed(seed)
+    model = Spectrum(seed)
+    for target in TARGETS:
+        _, report, _ = magnitudes(model, target, "int16x8")
+        assert {node["runs_on"] for node in report["nodes"]} <= {"npu", "folded"}
+    (tosa,) = (tmp_path / "dump").glob("*.tosa")
+    integers = np.random.default_rng(seed).integers(-(2**15), 2**15, (1, 1, 512)).astype(np.int16)
+    np.save(tmp_path / "in.npy", integers)
+    run_carina(["interpret", tosa, "-i", tmp_path / "in.npy", "-o", tmp_path / "interpreted"])
+    (wanted,) = reference_model(tosa, [integers])
+    (file,) = (tmp_path / "interpreted").glob("*.npy")
+    assert np.array_equal(np.load(file), wanted)
+
+
+def test_magnitudes_of_a_spectrum_gain_decibels_in_16_bits(magnitudes):
+    model = Spectrum(0)
+    model.sums, model.last = False, nn.Identity()
+    db, _, said = magnitudes(model, "ethos-u55-128", "int16x8")
+    assert FINER in said
+    assert db > 30
+    assert FINER not in magnitudes(model, "ethos-u55-128", "int8")[2]
+
+
+class EvenRoots(nn.Module):
+    def forward(self, x):
+        return torch.sqrt(x * x + 1)
+
+
+def test_roots_of_numbers_of_one_size_keep_one_table(magnitudes):
+    assert FINER not in magnitudes(EvenRoots(), "ethos-u55-128", "int16x8")[2]
