@@ -153,7 +153,9 @@ def test_random_decoders_have_the_bits_of_the_integer_graph(run_carina, steps, t
         if WIDER in said:
             before_db, after_db = db_of_steps(wanted, narrow), db_of_steps(wanted, wide)
             assert np.mean(after_db) > np.mean(before_db) + 2 or min(after_db) > min(before_db) + 2, target
-            promised = [float(number) for number in re.findall(r"leave (\S+) dB in the worst .*: (\S+) dB in ", said)[0]]
+            promised = [
+                float(number) for number in re.findall(r"leave (\S+) dB in the worst .*: (\S+) dB in ", said)[0]
+            ]
             assert promised == pytest.approx([min(before_db), min(after_db)], abs=0.1), target
     assert all(np.array_equal(found[TARGETS[0]], other) for other in found.values())  # one integer graph for all NPUs
 
