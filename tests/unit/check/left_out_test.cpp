@@ -15,7 +15,7 @@ namespace {
 using LeftOut = std::bitset<plan::kOptimizations>;
 
 // The small networks of the planner's tests, and ones that need what these do not: cascades, transposed results,
-// weights in slow memory, and padding that is written.
+// weights in slow memory, padding that is written, and unsigned bytes.
 std::vector<plan::NamedNetwork> networks() {
   std::vector<plan::NamedNetwork> all = plan::small_networks();
   all.push_back({.name = "transposed result", .npu = "ethos-u85-256", .build = [] {
@@ -56,6 +56,27 @@ std::vector<plan::NamedNetwork> networks() {
                      for (size_t i = 0; i < weights.size(); i += 2) weights[i] = static_cast<int8_t>(i * 7 % 251 - 125);
                      value.constant = Tensor::of<int8_t>(DType::kInt8, value.shape, weights);
                    }
+                   return std::move(b.graph);
+                 }});
+  all.push_back({.name = "unsigned bytes", .npu = "ethos-u55-128", .build = [] {
+                   plan::GraphBuilder b;
+                   // The same numbers in the other type: unsigned bytes have the zero point 128, which is stored as
+                   // -128.
+                   const auto converted = [&](ir::ValueId x, bool to_unsigned) {
+                     const Shape shape = b.graph[x].shape;
+                     const int8_t from = to_unsigned ? 0 : -128, to = to_unsigned ? -128 : 0;
+                     return b.op(TosaOp::RESCALE,
+                                 {x, b.scalar<int32_t>(DType::kInt32, 1 << 30), b.scalar<int8_t>(DType::kInt8, 30),
+                                  b.scalar<int8_t>(DType::kInt8, from), b.scalar<int8_t>(DType::kInt8, to)},
+                                 DType::kInt8, shape,
+                                 {{"scale32", true},
+                                  {"rounding_mode", int64_t{1}},
+                                  {"per_channel", false},
+                                  {"input_unsigned", !to_unsigned},
+                                  {"output_unsigned", to_unsigned}});
+                   };
+                   const auto x = converted(b.input("x", DType::kInt8, {1, 12, 12, 8}), false);
+                   b.graph.outputs = {converted(b.conv(x, 16, 3, 1), true)};
                    return std::move(b.graph);
                  }});
   all.push_back({.name = "ring of rows", .npu = "ethos-u55-128", .build = plan::ring_of_rows});
