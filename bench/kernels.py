@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BUILD = Path(os.environ.get("CARINA_BUILD", ROOT / "build"))
+BUILD = ROOT / os.environ.get("CARINA_BUILD", "build")
 IMAGE = BUILD / "release" / "firmware" / "bin" / "kernel_bench.elf"
 NANOSECONDS = 32  # per instruction: -icount shift=5
 CLOCK_HZ = 32e6

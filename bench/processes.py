@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = Path(os.environ.get("CARINA_BUILD", ROOT / "build" / "release")) / "bin"
+BUILD = ROOT / os.environ.get("CARINA_BUILD", "build") / "release" / "bin"
 SHARED = Path(os.environ.get("CARINA_SHARED", ROOT.parent / "shared"))
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
