@@ -63,11 +63,14 @@ def element_network(seed):
     h = op("PAD", [g, pads], (1, 9, 8, 8))
     slices = [ints(0, 1, 0, 2), ints(1, 9, 8, 8), ints(1, 2, 1, 3)]
     i = op("STRIDED_SLICE", [h, *slices], (1, 4, 8, 2), "StridedSliceOptions")
+    # One row, and column 0 rather than column 5: the mask also holds for an axis of which one place is taken.
+    places = [ints(0, 3, 5, 0), ints(1, 4, 6, 8), ints(1, 1, 1, 1)]
+    o = op("STRIDED_SLICE", [h, *places], (1, 8), "StridedSliceOptions", beginMask=4, shrinkAxisMask=6)
     j = op("RESIZE_BILINEAR", [i, ints(8, 16)], (1, 8, 16, 2), "ResizeBilinearOptions", halfPixelCenters=True)
     k = op("MEAN", [j, ints(1, 2)], (1, 2), "ReducerOptions")
     n = op("REDUCE_MAX", [e, ints(1, 2)], (1, 8), "ReducerOptions")
-    y = m.output("y", (1, 10), f)
-    m.op("CONCATENATION", [k, n], [y], "ConcatenationOptions", axis=1)
+    y = m.output("y", (1, 18), f)
+    m.op("CONCATENATION", [k, n, o], [y], "ConcatenationOptions", axis=1)
     return m.bytes(), shape
 
 

@@ -6,6 +6,7 @@
 
 #include "base/memory/copy_bytes.h"
 #include "frontend/tflite/kernels/kernel_call_internal.h"
+#include "frontend/tflite/stretch.h"
 
 // Kernels that move floats, which TOSA's integer profile cannot hold: PACK, UNPACK, RESHAPE, SPLIT and STRIDED_SLICE.
 namespace carina::tflite {
@@ -70,14 +71,8 @@ void divide(const KernelCall& call, const TensorBytes& bytes, size_t input, size
   }
 }
 
-// The elements of one axis that STRIDED_SLICE takes.
-struct Steps {
-  int64_t begin = 0;
-  int64_t step = 1;
-  int64_t count = 0;
-};
-
-std::optional<std::vector<Steps>> steps_of(const KernelCall& call) {
+// The elements of each axis that STRIDED_SLICE takes.
+std::optional<std::vector<Stretch>> steps_of(const KernelCall& call) {
   const Shape& shape = call.in(0).shape;
   const Options& o = call.op().options;
   std::array<std::span<const int32_t>, 3> given;
@@ -87,19 +82,19 @@ std::optional<std::vector<Steps>> steps_of(const KernelCall& call) {
     if (given[k].size() != shape.rank()) return std::nullopt;
   }
   if (o.ellipsis_mask != 0 || o.new_axis_mask != 0 || o.has_offset) return std::nullopt;
-  std::vector<Steps> steps;
+  std::vector<Stretch> steps;
   for (size_t i = 0; i < shape.rank(); ++i) {
     const auto has = [&](int32_t mask) { return (mask >> i & 1) != 0; };
-    const int64_t size = shape[i], step = given[2][i];
-    if (step == 0) return std::nullopt;
-    const int64_t least = step > 0 ? 0 : -1, most = step > 0 ? size : size - 1;
-    const auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + size : at, least, most); };
-    const int64_t begin = has(o.begin_mask) ? (step > 0 ? 0 : size - 1) : place(given[0][i]);
-    const int64_t end = has(o.end_mask) ? (step > 0 ? size : -1) : place(given[1][i]);
-    const int64_t distance = step > 0 ? end - begin : begin - end, stride = step > 0 ? step : -step;
-    const int64_t count = has(o.shrink_axis_mask) ? 1 : std::max<int64_t>(0, (distance + stride - 1) / stride);
-    if (count > 0 && (begin < 0 || begin >= size)) return std::nullopt;
-    steps.push_back({.begin = begin, .step = has(o.shrink_axis_mask) ? 1 : step, .count = count});
+    if (given[2][i] == 0) return std::nullopt;
+    const Stretch stretch = stretch_of({.begin = given[0][i],
+                                        .end = given[1][i],
+                                        .stride = given[2][i],
+                                        .has_begin = !has(o.begin_mask),
+                                        .has_end = !has(o.end_mask),
+                                        .is_single = has(o.shrink_axis_mask)},
+                                       shape[i]);
+    if (stretch.count > 0 && (stretch.begin < 0 || stretch.begin >= shape[i])) return std::nullopt;
+    steps.push_back(stretch);
   }
   return steps;
 }
@@ -161,13 +156,13 @@ Result<void> check_strided_slice(const KernelCall& call, const std::string& wher
   const auto steps = steps_of(call);
   if (!steps) return call.reject(where, "only constant positions inside the input are supported, without ellipsis");
   int64_t elements = 1;
-  for (const Steps& axis : *steps) elements *= axis.count;
+  for (const Stretch& axis : *steps) elements *= axis.count;
   if (elements == call.out().shape.elements()) return {};
   return call.reject(where, "the shapes do not fit", to_string(call.in(0).shape), to_string(call.out().shape));
 }
 
 Result<void> run_strided_slice(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
-  const std::vector<Steps> steps = *steps_of(call);
+  const std::vector<Stretch> steps = *steps_of(call);
   const auto x = values_of<float>(bytes.read(call.op().inputs[0]));
   const std::span<float> y = values_of<float>(bytes.write(call.op().outputs[0]));
   const Shape& shape = call.in(0).shape;
@@ -175,7 +170,7 @@ Result<void> run_strided_slice(const KernelCall& call, const TensorBytes& bytes,
     auto rest = static_cast<int64_t>(i);
     int64_t at = 0, stride = 1;
     for (size_t axis = steps.size(); axis-- > 0; stride *= shape[axis]) {
-      at += (steps[axis].begin + rest % steps[axis].count * steps[axis].step) * stride;
+      at += (steps[axis].begin + rest % steps[axis].count * steps[axis].stride) * stride;
       rest /= steps[axis].count;
     }
     y[i] = x[static_cast<size_t>(at)];

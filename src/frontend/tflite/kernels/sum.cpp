@@ -1,12 +1,10 @@
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <vector>
 
 #include "frontend/tflite/kernels/kernel_call_internal.h"
+#include "frontend/tflite/to_tosa/float_sum_internal.h"
 
-// SUM of quantized integers, as LiteRT's optimized kernel computes it: round(sum * scale + bias) in float, where the
-// bias takes the zero points away. For those ratios of scales of which the NPU has no form.
+// SUM of quantized integers (FloatSum), for those ratios of scales of which the NPU has no form.
 namespace carina::tflite {
 
 namespace {
@@ -45,8 +43,8 @@ Result<void> check_sum(const KernelCall& call, const std::string& where) {
   if (!call.in(1).is_constant) return call.reject(where, "the axes are not constant");
   const std::vector<bool> axes = summed_axes(call);
   const int64_t count = axes.empty() ? 0 : summed_elements(call, axes);
-  constexpr int64_t kLargest = 1 << 15;  // sums of 16 bits stay below 2^31
-  if (count < 1 || count > kLargest || call.in(0).shape.elements() != count * call.out().shape.elements())
+  constexpr int64_t kMaxCount = 1 << 15;  // sums of 16 bits stay below 2^31
+  if (count < 1 || count > kMaxCount || call.in(0).shape.elements() != count * call.out().shape.elements())
     return call.reject(where, "the axes do not fit the result", {}, to_string(call.out().shape));
   return {};
 }
@@ -54,7 +52,7 @@ Result<void> check_sum(const KernelCall& call, const std::string& where) {
 namespace {
 
 template <typename T>
-void sum(const KernelCall& call, const TensorBytes& bytes) {
+void sum_as(const KernelCall& call, const TensorBytes& bytes) {
   const Shape& shape = call.in(0).shape;
   const std::vector<bool> axes = summed_axes(call);
   const std::span<const T> from = values_of<T>(bytes.read(call.op().inputs[0]));
@@ -72,24 +70,18 @@ void sum(const KernelCall& call, const TensorBytes& bytes) {
     }
     totals[place] += from[i];
   }
-  const float scale = KernelCall::scale(call.in(0)) / KernelCall::scale(call.out());
-  const float bias =
-      static_cast<float>(-KernelCall::zero_point(call.in(0))) * scale * static_cast<float>(summed_elements(call, axes));
-  const IntegerRange range = range_of(call.out().dtype);
-  for (size_t i = 0; i < to.size(); ++i) {
-    const float scaled = static_cast<float>(totals[i]) * scale;
-    const float real = std::clamp(std::round(scaled + bias), -1e9F, 1e9F);
-    const int64_t result = static_cast<int64_t>(real) + KernelCall::zero_point(call.out());
-    to[i] = static_cast<T>(std::clamp(result, range.min, range.max));
-  }
+  const FloatSum sum =
+      FloatSum::of(KernelCall::scale(call.in(0)) / KernelCall::scale(call.out()), KernelCall::zero_point(call.in(0)),
+                   summed_elements(call, axes), KernelCall::zero_point(call.out()), range_of(call.out().dtype));
+  for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(sum(totals[i] - sum.zero_points));
 }
 
 }  // namespace
 
 Result<void> run_sum(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
-  if (call.in(0).dtype == DType::kInt8) sum<int8_t>(call, bytes);
-  if (call.in(0).dtype == DType::kUInt8) sum<uint8_t>(call, bytes);
-  if (call.in(0).dtype == DType::kInt16) sum<int16_t>(call, bytes);
+  if (call.in(0).dtype == DType::kInt8) sum_as<int8_t>(call, bytes);
+  if (call.in(0).dtype == DType::kUInt8) sum_as<uint8_t>(call, bytes);
+  if (call.in(0).dtype == DType::kInt16) sum_as<int16_t>(call, bytes);
   return {};
 }
 

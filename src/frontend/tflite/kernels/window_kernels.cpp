@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "frontend/tflite/axis_padding.h"
 #include "frontend/tflite/kernels/float_activation_internal.h"
 #include "frontend/tflite/kernels/hybrid_internal.h"
 #include "frontend/tflite/kernels/kernel_call_internal.h"
@@ -59,9 +60,7 @@ WindowAxes window_of(const KernelCall& call, int64_t height, int64_t width) {
                   .x = {.size = call.in(0).shape[kW], .kernel = width, .stride = o.stride_w, .dilation = o.dilation_w}};
   if (o.padding != Padding::kSame) return axes;
   for (WindowAxis* axis : {&axes.y, &axes.x}) {
-    if (!axis->is_valid()) continue;
-    const int64_t needed = (axis->results(o.padding) - 1) * axis->stride + axis->extent();
-    axis->before = std::max<int64_t>(needed - axis->size, 0) / 2;
+    if (axis->is_valid()) axis->before = same_padding(axis->size, axis->extent(), axis->stride).before;
   }
   return axes;
 }

@@ -47,7 +47,7 @@ class AtenCall {
   [[nodiscard]] Shape shape(ir::ValueId id) const { return builder_.graph[id].shape; }
 
   // Adds a node, whose result has the shape that the operator gives. A node that does not fit its operands is an error
-  // of finish().
+  // of set().
   ir::ValueId make(AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes = {});
   ir::ValueId constant(std::string_view suffix, const Shape& shape, const std::vector<float>& values);
   ir::ValueId scalar(double value) { return constant("scalar", Shape{}, {static_cast<float>(value)}); }

@@ -2,6 +2,7 @@
 #include <array>
 #include <numeric>
 
+#include "frontend/tflite/stretch.h"
 #include "frontend/tflite/to_aten/aten_call_internal.h"
 
 // Functions of elements, reductions, and operators that move elements.
@@ -243,7 +244,8 @@ Result<void> aten_pad(AtenCall& call) {
   CARINA_CHECKED(call.need(2));
   CARINA_TRY(const Ints amounts, call.integers(1));
   const size_t rank = call.in(0).shape.rank();
-  if (amounts.size() != 2 * rank || std::ranges::min(amounts) < 0) return call.reject("the amounts do not fit");
+  if (amounts.size() != 2 * rank || std::ranges::any_of(amounts, [](int64_t n) { return n < 0; }))
+    return call.reject("the amounts do not fit");
   double value = 0;
   if (call.op().name == "PADV2") {
     CARINA_TRY(const std::vector<float> values, call.floats(2));
@@ -335,15 +337,20 @@ Result<void> aten_strided_slice(AtenCall& call) {
     return call.reject("a slice with an ellipsis, a new axis or relative ends is not supported");
   CARINA_TRY(ValueId x, call.value(0));
   for (size_t axis = 0; axis < shape.rank(); ++axis) {
-    const auto is_set = [&](int32_t mask) { return (mask >> axis & 1) != 0; };
-    const auto within = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + shape[axis] : at, 0, shape[axis]); };
+    constexpr int64_t kMax = 1 << 30;
     if (strides[axis] < 1) return call.reject("a slice backwards is not supported");
-    const bool is_one = is_set(o.shrink_axis_mask);
-    const int64_t first = !is_one && is_set(o.begin_mask) ? 0 : within(begin[axis]);
-    const int64_t last = is_one ? first + 1 : is_set(o.end_mask) ? shape[axis] : within(end[axis]);
-    if (last <= first || last > shape[axis]) return call.reject("a slice without elements");
-    const int64_t size = (last - first + strides[axis] - 1) / strides[axis];
-    if (size != shape[axis]) x = part(call, x, static_cast<int64_t>(axis), first, size, strides[axis]);
+    if (strides[axis] > kMax) return call.reject("a stride is too large");
+    const auto has = [&](int32_t mask) { return (mask >> axis & 1) != 0; };
+    const Stretch stretch = stretch_of({.begin = begin[axis],
+                                        .end = end[axis],
+                                        .stride = strides[axis],
+                                        .has_begin = !has(o.begin_mask),
+                                        .has_end = !has(o.end_mask),
+                                        .is_single = has(o.shrink_axis_mask)},
+                                       shape[axis]);
+    if (stretch.count < 1 || stretch.begin >= shape[axis]) return call.reject("a slice without elements");
+    if (stretch.count != shape[axis])
+      x = part(call, x, static_cast<int64_t>(axis), stretch.begin, stretch.count, stretch.stride);
   }
   if (call.shape(x).elements() != call.result().shape.elements())
     return call.reject("the result has another number of elements");

@@ -84,9 +84,7 @@ Result<ValueId> AtenCall::value(size_t i) {
   ValueId& known = builder_.values[static_cast<size_t>(op_.inputs[i])];
   if (known.valid()) return known;
   CARINA_TRY(const std::vector<float> values, floats(i));
-  MutableTensor tensor(DType::kFp32, in(i).shape);
-  std::ranges::copy(values, tensor.values<float>().begin());
-  known = builder_.graph.add_constant(in(i).name, std::move(tensor).freeze());
+  known = builder_.graph.add_constant(in(i).name, carina::Tensor::of<float>(DType::kFp32, in(i).shape, values));
   return known;
 }
 
@@ -109,9 +107,8 @@ ValueId AtenCall::make(AtenOp op, std::vector<ValueId> inputs, ir::Attributes at
 }
 
 ValueId AtenCall::constant(std::string_view suffix, const Shape& shape, const std::vector<float>& values) {
-  MutableTensor tensor(DType::kFp32, shape);
-  std::ranges::copy(values, tensor.values<float>().begin());
-  return builder_.graph.add_constant(fmt::format("{}.{}", result().name, suffix), std::move(tensor).freeze());
+  return builder_.graph.add_constant(fmt::format("{}.{}", result().name, suffix),
+                                     carina::Tensor::of<float>(DType::kFp32, shape, values));
 }
 
 ValueId AtenCall::view(ValueId input, const Shape& shape) {

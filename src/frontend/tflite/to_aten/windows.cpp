@@ -2,6 +2,7 @@
 #include <array>
 #include <limits>
 
+#include "frontend/tflite/axis_padding.h"
 #include "frontend/tflite/to_aten/aten_call_internal.h"
 
 // Operators with weights, and those that move a window: CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, pools, RESIZE.
@@ -12,17 +13,8 @@ namespace {
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-// The padding of one axis as LiteRT computes it: with SAME, one element more behind than before if it is odd.
-struct AxisPadding {
-  int64_t before = 0;
-  int64_t after = 0;
-};
-
 AxisPadding padding_of(Padding padding, int64_t size, int64_t extent, int64_t stride) {
-  if (padding == Padding::kValid || stride < 1) return {};
-  const int64_t results = (size + stride - 1) / stride;
-  const int64_t total = std::max<int64_t>((results - 1) * stride + extent - size, 0);
-  return {.before = total / 2, .after = total - total / 2};
+  return padding == Padding::kSame ? same_padding(size, extent, stride) : AxisPadding();
 }
 
 Result<void> check_window(const AtenCall& call) {

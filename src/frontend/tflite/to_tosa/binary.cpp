@@ -253,16 +253,19 @@ Result<void> compared(Call& call, TosaOp op, bool is_swapped, bool is_inverted) 
   if (call.result().dtype != DType::kBool || call.in(0).dtype != call.in(1).dtype)
     return call.reject("the operands have different types, or the result is not bool");
   std::array<ValueId, 2> operands;
-  for (size_t i = 0; i < 2; ++i) {
-    if (call.in(i).dtype == DType::kInt32) {
-      operands[i] = call.value(i);
-      continue;
+  if (call.in(0).dtype == DType::kInt32) {
+    operands = {call.value(0), call.value(1)};
+  } else {
+    std::array<Multiplier, 2> multipliers;
+    for (size_t i = 0; i < 2; ++i) {
+      CARINA_CHECKED(call.need_quantized(call.in(i), kOf8));
+      multipliers[i] = multiplier_of(Call::scale(call.in(i)));
+      if (multipliers[i].exponent > 0)
+        return call.reject("a scale of 1 and more is not supported here", {}, call.in(i).name);
     }
-    CARINA_CHECKED(call.need_quantized(call.in(i), kOf8));
-    const Multiplier multiplier = multiplier_of(Call::scale(call.in(i)));
-    if (multiplier.exponent > 0) return call.reject("a scale of 1 and more is not supported here", {}, call.in(i).name);
-    CARINA_CHECKED(call.need_quantized(call.in(1 - i), kOf8));
-    operands[i] = compare_as_stored(call) ? call.widened(call.value(i), 0) : scaled_operand(call, i, 8, multiplier);
+    const bool as_stored = compare_as_stored(call);
+    for (size_t i = 0; i < 2; ++i)
+      operands[i] = as_stored ? call.widened(call.value(i), 0) : scaled_operand(call, i, 8, multipliers[i]);
   }
   if (is_swapped) std::swap(operands[0], operands[1]);
   const ValueId made = call.out.compare(op, operands[0], operands[1]);

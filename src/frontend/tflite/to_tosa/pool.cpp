@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "frontend/tflite/to_tosa/float_sum_internal.h"
 #include "frontend/tflite/to_tosa/ops_internal.h"
 #include "frontend/tflite/to_tosa/window_internal.h"
 
@@ -114,23 +115,7 @@ Result<void> mean(Call& call) {
 
 namespace {
 
-// SUM of quantized integers. LiteRT's reference kernels add the stored integers and let the sum wrap, which is not what
-// the operator means, so these are the bits of its optimized kernels: round(sum * scale + bias) in float, where the
-// bias takes the zero points away. `total` is the sum of the integers less their zero points.
-struct SumFunction {
-  float scale = 1;
-  float bias = 0;
-  int64_t zero_points = 0;  // the sum of those of the input
-  int64_t result_zero = 0;
-  IntegerRange range = {};  // of the result
-
-  int64_t operator()(int64_t total) const {
-    const float scaled = static_cast<float>(total + zero_points) * scale;
-    return std::clamp(rounded(scaled + bias) + result_zero, range.min, range.max);
-  }
-};
-
-// The same with a RESCALE that rounds once.
+// FloatSum with a RESCALE that rounds once.
 struct RescaledSum {
   Multiplier multiplier = {};
   int64_t result_zero = 0;
@@ -156,7 +141,7 @@ int64_t first_total(const Function& function, IntegerRange totals, int64_t resul
 }
 
 // Whether both give the same results. They never fall, so they do if every result begins at the same total.
-bool sums_alike(const SumFunction& a, const RescaledSum& b, IntegerRange totals) {
+bool sums_alike(const FloatSum& a, const RescaledSum& b, IntegerRange totals) {
   for (int64_t result = a.range.min + 1; result <= a.range.max; ++result) {
     if (first_total(a, totals, result) != first_total(b, totals, result)) return false;
   }
@@ -164,7 +149,7 @@ bool sums_alike(const SumFunction& a, const RescaledSum& b, IntegerRange totals)
 }
 
 // A RESCALE with all results of the sum: the multiplier of the ratio of the scales, or one close to it.
-std::optional<Multiplier> multiplier_of_sum(const SumFunction& sum, const RescaledSum& first, IntegerRange totals) {
+std::optional<Multiplier> multiplier_of_sum(const FloatSum& sum, const RescaledSum& first, IntegerRange totals) {
   constexpr int32_t kFarthest = 16;
   for (int32_t distance = 0; distance <= kFarthest; ++distance) {
     for (const int32_t step : {distance, -distance}) {
@@ -179,7 +164,7 @@ std::optional<Multiplier> multiplier_of_sum(const SumFunction& sum, const Rescal
 
 // A table that turns the RESCALE's results into the sum's. There is one if no two totals with one result differ, as
 // with a ratio of the scales of 1 and more.
-std::optional<std::array<int64_t, 256>> results_of(const SumFunction& sum, const RescaledSum& rescaled,
+std::optional<std::array<int64_t, 256>> results_of(const FloatSum& sum, const RescaledSum& rescaled,
                                                    IntegerRange totals) {
   std::array<std::optional<int64_t>, 256> found{};
   for (int64_t total = totals.min; total <= totals.max; ++total) {
@@ -196,7 +181,7 @@ std::optional<std::array<int64_t, 256>> results_of(const SumFunction& sum, const
 // way: the RESCALE is of 2 * total + 1, so that all of these give the larger result. The correction by the RESCALE's
 // result is -2 where LiteRT gives the smaller one, else 0. Nothing if that does not give all results.
 //   Example: 9 / 6 = 1.5 becomes 19 / 12, which is 2. If LiteRT gives 1, the correction of 2 is -2: 17 / 12 is 1.
-std::optional<std::array<int64_t, 256>> corrections_of(const SumFunction& sum, const RescaledSum& half,
+std::optional<std::array<int64_t, 256>> corrections_of(const FloatSum& sum, const RescaledSum& half,
                                                        IntegerRange totals) {
   std::array<int64_t, 256> out{};
   const auto larger = [&](int64_t total) { return half(2 * total + 1); };
@@ -229,11 +214,7 @@ Result<void> sum_of_axes(Call& call) {
   const IntegerRange totals{.min = count * (range.min - zero), .max = count * (range.max - zero)};
   const int64_t declared_zero = call.in(0).quantization.zero_points.front();
   const float scale = Call::scale(call.in(0)) / Call::scale(call.result());
-  const SumFunction sum{.scale = scale,
-                        .bias = static_cast<float>(-declared_zero) * scale * static_cast<float>(count),
-                        .zero_points = count * declared_zero,
-                        .result_zero = Call::zero_point(call.result()),
-                        .range = range};
+  const FloatSum sum = FloatSum::of(scale, declared_zero, count, Call::zero_point(call.result()), range);
   RescaledSum rescaled{.multiplier = multiplier_of(static_cast<double>(Call::scale(call.in(0))) /
                                                    static_cast<double>(Call::scale(call.result()))),
                        .result_zero = sum.result_zero,

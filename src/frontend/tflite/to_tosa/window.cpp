@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "frontend/tflite/axis_padding.h"
+
 namespace carina::tflite {
 
 Result<Coverage> coverage_of(const Call& call, Padding padding, const Window& window) {
@@ -18,8 +20,9 @@ Result<Coverage> coverage_of(const Call& call, Padding padding, const Window& wi
                         : (window.size - extent + window.stride) / window.stride;
   if (out.results < 1 || (!is_same && window.size < extent)) return call.reject("the window is larger than the input");
   const int64_t needed = (out.results - 1) * window.stride + extent;
-  out.before = is_same ? std::max<int64_t>(needed - window.size, 0) / 2 : 0;
-  out.after = std::max<int64_t>(needed - window.size - out.before, 0);
+  const AxisPadding added = is_same ? same_padding(window.size, extent, window.stride) : AxisPadding();
+  out.before = added.before;
+  out.after = added.after;
   out.used = needed - out.before - out.after;
   return out;
 }
