@@ -144,8 +144,12 @@ Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
 
 namespace {
 
+Result<Buffer> model_file(const CompileRequest& request) {
+  return request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file);
+}
+
 bool is_float_tflite(const CompileRequest& request) {
-  const auto file = request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file);
+  const auto file = model_file(request);
   return file && models::is_float_tflite(*file, request.model);
 }
 
@@ -161,28 +165,27 @@ bool is_graph(const CompileRequest& request) {
 
 Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level) {
   using enum files::FileKind;
-  CARINA_TRY(const Buffer file, request.file.size() == 0 ? files::open_file(request.model, {kTosa, kVgf, kTflite})
-                                                         : Result<Buffer>(request.file));
+  CARINA_TRY(const Buffer file, model_file(request));
+  const bool has_path = request.file.size() == 0;
+  if (has_path) CARINA_CHECKED(files::check_kind(file, request.model, {kTosa, kVgf, kTflite}));
   if (files::kind_of(file) == kTflite) {
     const auto borders = request.quantize.io.empty() ? files::FloatBorders::kKept : files::FloatBorders::kCut;
     CARINA_TRY(files::TfliteGraph graph,
                files::sound_tflite(file, request.model, level, borders, rounding_of(request)));
     return std::move(graph.module);
   }
-  return request.file.size() == 0 ? files::read_sound_tosa(request.model, level)
-                                  : files::sound_graph(request.file, request.model, level);
+  return has_path ? files::sound_tosa(file, request.model, level) : files::sound_graph(file, request.model, level);
 }
 
 Result<Buffer> pt2_file(const CompileRequest& request) {
-  if (is_float_tflite(request))
-    return request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file);
-  if (request.file.size() == 0) return files::open_file(request.model, {files::FileKind::kPt2});
-  CARINA_CHECKED(files::check_kind(request.file, request.model, {files::FileKind::kPt2}));
-  return request.file;
+  CARINA_TRY(Buffer file, model_file(request));
+  if (!models::is_float_tflite(file, request.model))
+    CARINA_CHECKED(files::check_kind(file, request.model, {files::FileKind::kPt2}));
+  return file;
 }
 
 Result<Buffer> tflite_file(const CompileRequest& request) {
-  CARINA_TRY(const Buffer file, request.file.size() == 0 ? map_file(request.model) : Result<Buffer>(request.file));
+  CARINA_TRY(const Buffer file, model_file(request));
   if (files::kind_of(file) == files::FileKind::kTflite) return file;
   return fail({.where = request.model,
                .what = "a .tflite is made of a .tflite only",

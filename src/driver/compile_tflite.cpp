@@ -13,6 +13,7 @@
 #include "frontend/tflite/parts.h"
 #include "frontend/tflite/reader.h"
 #include "frontend/tflite/tflite.h"
+#include "frontend/tflite/to_aten/to_aten.h"
 #include "litert/writer.h"
 #include "npu/delegate_blob.h"
 
@@ -183,14 +184,14 @@ void warn(const CompileRequest& request, const results::CompileReport& report, c
               .severity = Severity::kWarning});
 }
 
-Result<void> check_request(const tflite::Model& model, const Buffer& file, const CompileRequest& request,
-                           const backends::Backend& backend, const Log& log) {
+Result<void> check_request(const tflite::Model& model, const CompileRequest& request, const backends::Backend& backend,
+                           const Log& log) {
   if (tflite::is_compiled(model.subgraphs.front()))
     return fail({.where = request.model,
                  .what = "the file has been compiled for an NPU already",
                  .hint = "give the file from which it was made"});
   const bool has_data = request.samples || !request.calibration.empty();
-  if (has_data && models::is_float_tflite(file, request.model))
+  if (has_data && tflite::computes_in_floats(model))
     return fail({.where = "--calibrate",
                  .what = "a model that is quantized here is not written as a .tflite",
                  .hint = "-o FILE.pte writes the program, `carina tosa` the quantized graph",
@@ -219,7 +220,7 @@ Result<Compiled> compile_tflite(const Buffer& file, const CompileRequest& reques
                                 const Log& log) {
   CARINA_TRY(tflite::Model model, tflite::read_model(file, request.model));
   model.subgraphs.front().rounding = rounding_of(request);
-  CARINA_CHECKED(check_request(model, file, request, backend, log));
+  CARINA_CHECKED(check_request(model, request, backend, log));
   CARINA_TRY(const CompileOptions options, options_of(request, log));
   Compilation compilation{.model = {.name = request.model, .nodes = {}, .graph = {}},
                           .delegated = {},
