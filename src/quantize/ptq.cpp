@@ -150,11 +150,13 @@ namespace {
 // used as it is. Of a regression whose own error is an eighth of its results (18 dB), 35 dB take 1 %. Below the third,
 // weights that are rounded for their inputs are tried, which takes longer. More than the last is as good as it.
 constexpr double kPoorStepDb = 30, kPoorOutputDb = 35, kBadDb = 20, kEnoughDb = 40;
+constexpr size_t kFewSamples = 8;
 constexpr size_t kFewScales = 32;  // for weights that are rounded without being asked for: a quarter of the time
 
 // What a quantized graph loses on the samples that calibration has kept.
 struct TrialErrors {
   std::vector<double> sqnr_db;  // by step of a network with state, else by output; without those that are zeros
+  double sum_of_few = 0;        // of OutputErrors, on the first kFewSamples
 
   [[nodiscard]] double worst() const { return std::ranges::min(sqnr_db); }
   // Steps with more than kEnoughDb count as this much: a softmax that saturates has no error at all in most steps.
@@ -211,14 +213,13 @@ struct Observed::State {
 
   // The errors of a quantized graph's outputs on a few samples, added up.
   [[nodiscard]] Result<double> error_of(const ir::Graph& quantized) const {
-    constexpr size_t kSamples = 8;
     const OutputErrors errors(calibrated.kept_outputs);
     double sum = 0;
     CARINA_CHECKED(run_samples(quantized, calibrated.kept_samples,
                                {.threads = options.threads, .evaluator = options.evaluator}, Log{},
                                [&](size_t sample, const std::vector<Tensor>& outputs) {
                                  sum += errors.of(sample, outputs);
-                                 return sample + 1 < kSamples;
+                                 return sample + 1 < kFewSamples;
                                }));
     return sum;
   }
@@ -231,34 +232,33 @@ struct Observed::State {
     const size_t outputs = graph.outputs_without_state();
     const bool in_order = by_step && data && calibrated.kept_samples.size() == data->size();
     std::vector<Similarity> similarities(by_step ? calibrated.kept_samples.size() : outputs);
+    const OutputErrors output_errors(calibrated.kept_outputs);
+    TrialErrors errors;
     CARINA_CHECKED(run_steps(
         quantized, calibrated.kept_samples, [&](size_t step) { return !in_order || data->begins_sequence(step); },
         {.threads = options.threads, .evaluator = options.evaluator}, Log{},
         [&](size_t sample, const std::vector<Tensor>& got) {
           for (size_t i = 0; i < outputs; ++i)
             similarities[by_step ? sample : i].add(calibrated.kept_outputs[sample][i], got[i]);
+          if (sample < kFewSamples) errors.sum_of_few += output_errors.of(sample, got);
           return true;
         }));
-    TrialErrors errors;
     for (const Similarity& one : similarities) {
       if (one.signal > 0) errors.sqnr_db.push_back(one.sqnr_db());
     }
     return errors;
   }
 
-  // The decibels that 16 bits in some values bring to the outputs of `quantized`, the result of `scheme`; 0 if it has
-  // no
-  // errors.
-  [[nodiscard]] Result<double> gain_of_wide(const Scheme& scheme, const std::vector<Override>& values,
-                                            const ir::Graph& quantized) {
-    constexpr double kDecibels = 20, kLeast = 1e-9;
+  // The decibels that 16 bits in some values bring to the outputs of a graph that `scheme` has given this error; 0 if
+  // it has none.
+  [[nodiscard]] Result<double> gain_of_wide(const Scheme& scheme, const std::vector<Override>& values, double error) {
+    constexpr double kDecibels = 20, kMinShare = 1e-9;
     Scheme wider = rounded_to_nearest(scheme);
     wider.overrides.insert(wider.overrides.begin(), values.begin(), values.end());
     ir::Graph tried = graph;
     CARINA_CHECKED(apply_scheme(tried, wider, application(), Log{}));
-    CARINA_TRY(const double error, error_of(quantized));
     CARINA_TRY(const double error_of_wider, error_of(tried));
-    return error == 0 ? 0 : kDecibels * std::log10(error / std::max(error_of_wider, kLeast * error));
+    return error == 0 ? 0 : kDecibels * std::log10(error / std::max(error_of_wider, kMinShare * error));
   }
 
   // Applies a scheme with 16 bits in these groups.
@@ -407,8 +407,12 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
                         scheme.general.activations.steps() < kSteps16 && scheme.overrides.empty() &&
                         !scheme.name.starts_with("auto");  // which has measured such schemes
   if (!is_plain || state_->calibrated.kept_samples.empty() || has_empty_values(state_->graph)) return {};
+  CARINA_TRY(TrialErrors errors, state_->trial_errors(quantized));
+  if (!state_->graph.states.empty()) {  // gain_of_wide() does not carry the state
+    CARINA_TRY(errors.sum_of_few, state_->error_of(quantized));
+  }
   if (const std::optional<WideValues> values = cheap_wide_values(state_->graph)) {
-    CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, values->wide, quantized));
+    CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, values->wide, errors.sum_of_few));
     constexpr double kMuchDb = 3;
     if (gain_db >= kMuchDb) {
       log.note({.where = scheme.name,
@@ -422,15 +426,10 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
       return {};
     }
   }
-  return note_costly(scheme, quantized, log);
-}
-
-// Says what 16 bits in all values would bring to an output for which 256 steps are too few.
-Result<void> Observed::note_costly(const Scheme& scheme, const ir::Graph& quantized, const Log& log) const {
+  // What 16 bits in all values would bring to an output for which 256 steps are too few.
   constexpr double kFewDb = 30, kMuchDb = 6;
-  CARINA_TRY(const TrialErrors errors, state_->trial_errors(quantized));
   if (errors.sqnr_db.empty() || errors.worst() >= kFewDb) return {};
-  CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, all_values_wide(state_->graph), quantized));
+  CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, all_values_wide(state_->graph), errors.sum_of_few));
   if (gain_db < kMuchDb) return {};
   log.note({.where = scheme.name,
             .what = fmt::format("8 bits leave {:.0f} dB in {}, and 16 bits where they cost few cycles do not bring "

@@ -85,7 +85,6 @@ class Observed {
 
  private:
   struct State;
-  Result<void> note_costly(const Scheme& scheme, const ir::Graph& quantized, const Log& log) const;
   explicit Observed(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -51,41 +51,32 @@ double Similarity::mean_absolute_error() const {
   return elements == 0 ? 0 : absolute / static_cast<double>(elements);
 }
 
-namespace {
-
-Result<observe::FloatRun> loaded(const ir::Graph& graph, const SimilarityOptions& options, const Log& log) {
-  using Integers = observe::FloatRunOptions::Integers;
-  const bool is_quantized =
-      std::ranges::any_of(graph.values, [](const ir::Value& v) { return v.quantization.has_value(); });
-  return observe::FloatRun::create(graph,
-                                   {.threads = options.threads,
-                                    .evaluator = options.evaluator,
-                                    .integers = is_quantized ? Integers::kAsInTosa : Integers::kWide},
-                                   log);
-}
-
-}  // namespace
-
 Result<void> run_samples(const ir::Graph& graph, Samples samples, const SimilarityOptions& options, const Log& log,
                          const TakeOutputs& take) {
-  CARINA_TRY(observe::FloatRun model, loaded(graph, options, log));
-  for (size_t s = 0; s < samples.size(); ++s) {
-    CARINA_TRY(std::vector<Tensor> outputs, model.run(samples[s]));
-    if (!take(s, std::move(outputs))) break;
-  }
-  return {};
+  return run_steps(graph, samples, [](size_t) { return true; }, options, log, take);
 }
 
 Result<void> run_steps(const ir::Graph& graph, Samples samples, const std::function<bool(size_t)>& begins,
                        const SimilarityOptions& options, const Log& log, const TakeOutputs& take) {
-  CARINA_TRY(observe::FloatRun model, loaded(graph, options, log));
-  std::vector<Tensor> state;
+  using Integers = observe::FloatRunOptions::Integers;
+  const bool is_quantized =
+      std::ranges::any_of(graph.values, [](const ir::Value& v) { return v.quantization.has_value(); });
+  CARINA_TRY(observe::FloatRun model,
+             observe::FloatRun::create(graph,
+                                       {.threads = options.threads,
+                                        .evaluator = options.evaluator,
+                                        .integers = is_quantized ? Integers::kAsInTosa : Integers::kWide},
+                                       log));
+  std::vector<Tensor> state;  // that the next sample gets
   for (size_t s = 0; s < samples.size(); ++s) {
     std::vector<Tensor> sample = samples[s];
-    if (!begins(s)) std::ranges::move(state, sample.end() - static_cast<std::ptrdiff_t>(state.size()));
+    std::ranges::move(state, sample.end() - static_cast<std::ptrdiff_t>(state.size()));
     CARINA_TRY(std::vector<Tensor> outputs, model.run(sample));
-    state.assign(outputs.end() - static_cast<std::ptrdiff_t>(graph.states.size()), outputs.end());
-    for (Tensor& one : state) one.data = Buffer::copy_of(one.data.bytes());  // the memory of outputs is the run's
+    state.clear();
+    if (s + 1 < samples.size() && !begins(s + 1)) {
+      state.assign(outputs.end() - static_cast<std::ptrdiff_t>(graph.states.size()), outputs.end());
+      for (Tensor& one : state) one.data = Buffer::copy_of(one.data.bytes());  // the memory of outputs is the run's
+    }
     if (!take(s, std::move(outputs))) break;
   }
   return {};

@@ -20,9 +20,9 @@ constexpr double kStepsOfTable = 256, kFewRootDb = 30;
 // The operands of a root, counted by their power of two: how many there are of each size is enough to know what a table
 // of any range would lose.
 struct Operands {
-  static constexpr int kLeastPower = -60, kMostPower = 60;
+  static constexpr int kMinPower = -60, kMaxPower = 60;
 
-  std::array<int64_t, kMostPower - kLeastPower + 1> counts{};
+  std::array<int64_t, kMaxPower - kMinPower + 1> counts{};
   double largest = 0;
   double sum = 0;  // of the squares of the roots
 
@@ -31,7 +31,7 @@ struct Operands {
       if (!(x > 0) || !std::isfinite(x)) continue;
       largest = std::max(largest, double{x});
       sum += x;
-      ++counts[static_cast<size_t>(std::clamp(std::ilogb(x), kLeastPower, kMostPower) - kLeastPower)];
+      ++counts[static_cast<size_t>(std::clamp(std::ilogb(x), kMinPower, kMaxPower) - kMinPower)];
     }
   }
 
@@ -40,7 +40,7 @@ struct Operands {
     const double step = largest / kStepsOfTable;
     double noise = 0;
     for (size_t i = 0; i < counts.size(); ++i) {
-      const double x = 1.5 * std::ldexp(1, static_cast<int>(i) + kLeastPower);
+      const double x = 1.5 * std::ldexp(1, static_cast<int>(i) + kMinPower);
       if (x >= step) break;
       const double error = std::sqrt(x) - x / std::sqrt(step);
       noise += static_cast<double>(counts[i]) * error * error;
