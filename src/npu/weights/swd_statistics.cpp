@@ -91,11 +91,8 @@ std::array<uint32_t, kFoldedValues> counts_of(std::span<const int16_t> weights) 
   static_assert(kMaxCounted <= UINT16_MAX);
   std::array<std::array<uint16_t, kFoldedValues>, kTurns> counts{};
   std::array<uint16_t, kGroup> folded;
-  const auto fold_first = [&](size_t number) {  // no branch on the sign, so that it is a loop over vectors
-    for (size_t i = 0; i < number; ++i) {
-      const int16_t weight = weights[i], sign = static_cast<int16_t>(weight >> 15);
-      folded[i] = static_cast<uint16_t>(((weight ^ sign) - sign) << 1 | (sign & 1));
-    }
+  const auto fold_first = [&](size_t number) {
+    for (size_t i = 0; i < number; ++i) folded[i] = static_cast<uint16_t>(fold(weights[i]));
   };
   for (; weights.size() >= kGroup; weights = weights.subspan(kGroup)) {
     fold_first(kGroup);

@@ -139,9 +139,8 @@ class Folding {
         return step.pool == npu::PoolingMode::MAX && reads_one && first == result;
       case StepKind::kElementwise: {
         if (step.second == SecondOperand::kFeatureMap && first != second) return false;
-        constexpr int64_t kLeast = -128, kLargest = 127;
-        if (first && step.second == SecondOperand::kScalar && (step.scalar < kLeast || step.scalar > kLargest))
-          return false;
+        constexpr int64_t kMin = -128, kMax = 127;
+        if (first && step.second == SecondOperand::kScalar && (step.scalar < kMin || step.scalar > kMax)) return false;
         using enum npu::ElementwiseMode;
         const bool keeps_type =
             step.elementwise == MIN || step.elementwise == MAX || step.elementwise == ABS || step.elementwise == LRELU;

@@ -40,8 +40,6 @@ Result<void> by_convolution(Selection& s, const Matrices& m, const View& out, co
   return {};
 }
 
-double cycles_in_order(const Selection& s, const Matrices& m);
-
 // 16-bit products if they fit, which take half the bytes.
 ElementType product_type(const Matrices& m) {
   const auto largest = [](const Operand& x) {
@@ -70,13 +68,6 @@ Matrices transposed(const Matrices& m) {
   turned.a.view = permuted(m.b.view, kExchanged);
   turned.b.view = permuted(m.a.view, kExchanged);
   return turned;
-}
-
-// The order that takes fewer cycles. More products at once need more memory, so they must fit.
-Matrices in_best_order(const Selection& s, const Matrices& m) {
-  const Matrices turned = transposed(m);
-  const bool is_better = cycles_in_order(s, turned) < cycles_in_order(s, m);
-  return is_better && batches_that_fit(s, turned, product_type(m)) >= 1 ? turned : m;
 }
 
 // Column `w` of the result for some batches: the products of all rows with the column, then their sums.
@@ -121,6 +112,7 @@ Result<void> by_columns(Selection& s, const Matrices& m, const Epilogue& epilogu
   return {};
 }
 
+// The cycles of by_columns().
 double cycles_in_order(const Selection& s, const Matrices& m) {
   const ElementType type = product_type(m);
   const int64_t batches = m.out.axes[0].size, rows = m.out.axes[1].size, columns = m.out.axes[2].size;
@@ -146,10 +138,24 @@ double cycles_in_order(const Selection& s, const Matrices& m) {
   return static_cast<double>(batches * columns) * (cycles_of(s, products) + cycles_of(s, sums));
 }
 
+struct Order {
+  Matrices matrices;
+  double cycles;
+};
+
+// The order that takes fewer cycles. More products at once need more memory, so they must fit.
+Order best_order(const Selection& s, const Matrices& m) {
+  const Order given{.matrices = m, .cycles = cycles_in_order(s, m)};
+  const Matrices exchanged = transposed(m);
+  if (batches_that_fit(s, exchanged, product_type(m)) < 1) return given;
+  const Order turned{.matrices = exchanged, .cycles = cycles_in_order(s, exchanged)};
+  return turned.cycles < given.cycles ? turned : given;
+}
+
 }  // namespace
 
 double cycles_by_columns(const Selection& s, const Matrices& m) {
-  return cycles_in_order(s, in_best_order(s, m));
+  return best_order(s, m).cycles;
 }
 
 Result<void> select_matmul(Selection& s) {
@@ -172,7 +178,8 @@ Result<void> select_matmul(Selection& s) {
   if (by_written_weights) {
     CARINA_CHECKED(multiply_by_convolutions(s, m, epilogue));
   } else {
-    CARINA_CHECKED(constant ? by_convolution(s, m, m.out, epilogue) : by_columns(s, in_best_order(s, m), epilogue));
+    CARINA_CHECKED(constant ? by_convolution(s, m, m.out, epilogue)
+                            : by_columns(s, best_order(s, m).matrices, epilogue));
   }
   s.close(epilogue.value, m.out, epilogue.type);
   return {};

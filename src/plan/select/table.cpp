@@ -129,10 +129,6 @@ Result<void> full_table_16(Selection& s, const Operand& a) {
   return {};
 }
 
-}  // namespace
-
-namespace {
-
 // A table of bytes as arithmetic: clamp(scaling * d + zero_point, min, max), where d is x - input_zero_point, or its
 // magnitude.
 struct Line {
