@@ -14,6 +14,7 @@
 #include "facts/aten_traits.h"
 #include "quantize/cluster_internal.h"
 #include "quantize/domains.h"
+#include "quantize/headroom_internal.h"
 #include "quantize/known_bounds_internal.h"
 #include "quantize/weight_parameters_internal.h"
 #include "quantize/weight_rounding_internal.h"
@@ -27,10 +28,6 @@ namespace {
 
 using ir::Node;
 using ir::ValueId;
-
-// How far the range of 16-bit values reaches beyond what calibration saw. It costs one of 16 bits; inputs that exceed
-// what calibration saw are the largest error of 16 bits otherwise.
-constexpr double kHeadroom = 2;
 
 class Quantizer {
  public:
@@ -238,18 +235,28 @@ class Quantizer {
     return is_computed;
   }
 
-  // Groups whose values the NPU reads with a table of 512 segments over all 16 bits: a wider range has wider segments.
-  // Functions that are straight on both sides of 0 lose nothing by that.
-  [[nodiscard]] std::vector<bool> groups_with_tables() const {
-    std::vector<bool> read(graph_.values.size(), false);
+  // Groups whose range does not reach beyond what was seen. What only functions read that saturate needs no headroom.
+  [[nodiscard]] std::vector<bool> groups_without_headroom() const {
+    const std::vector<size_t>& groups = calibrated_.sharing.group;
+    std::vector<bool> is_harmful(graph_.values.size(), false), is_needless(is_harmful), is_needed(is_harmful);
     for (const Node& node : graph_.nodes) {
-      if (!node.op.is_aten() || traits_of(node.op.aten()).family != AtenFamily::kFunction) continue;
-      const AtenOp op = node.op.aten();
-      const bool is_straight = op == AtenOp::leaky_relu_default || op == AtenOp::rrelu_default ||
-                               op == AtenOp::neg_default || op == AtenOp::abs_default;
-      if (!is_straight && node.inputs[0].valid()) read[calibrated_.sharing.group[node.inputs[0].index()]] = true;
+      const bool is_function = node.op.is_aten() && traits_of(node.op.aten()).family == AtenFamily::kFunction;
+      for (const ValueId input : node.inputs) {
+        if (!input.valid()) continue;
+        const size_t group = groups[input.index()];
+        if (!is_function && !node.outputs.empty() && groups[node.outputs.front().index()] == group)
+          continue;  // moves elements
+        const Headroom headroom =
+            is_function ? headroom_for(node, calibrated_.observers[group].seen()) : Headroom::kNeeded;
+        (headroom == Headroom::kHarmful    ? is_harmful
+         : headroom == Headroom::kNeedless ? is_needless
+                                           : is_needed)[group] = true;
+      }
     }
-    return read;
+    for (const ValueId output : graph_.outputs) is_needed[groups[output.index()]] = true;
+    std::vector<bool> without(graph_.values.size());
+    for (size_t v = 0; v < without.size(); ++v) without[v] = is_harmful[v] || (is_needless[v] && !is_needed[v]);
+    return without;
   }
 
   // A group without a node's result is constants only: all of their range counts.
@@ -257,9 +264,9 @@ class Quantizer {
     const std::vector<NodeScheme> schemes = schemes_of_groups();
     const std::vector<size_t>& groups = calibrated_.sharing.group;
     const std::vector<std::optional<double>> bounds = bounds_of_groups();
-    const std::vector<bool> is_computed = computed_groups(), has_table = groups_with_tables();
+    const std::vector<bool> is_computed = computed_groups(), has_no_headroom = groups_without_headroom();
     const auto may_exceed = [&](size_t group) {
-      return schemes[group].activations.dtype == DType::kInt16 && is_computed[group] && !has_table[group] &&
+      return schemes[group].activations.dtype == DType::kInt16 && is_computed[group] && !has_no_headroom[group] &&
              !bounds[group];
     };
     std::vector<bool> tells_infinity(graph_.values.size(), false);

@@ -33,6 +33,8 @@ class RangeObserver {
   // Adds elements of which those from `limit` down are masks: they count as `low`. Returns false if one is NaN.
   bool observe_masked(std::span<const float> elements, float limit, float low);
   [[nodiscard]] bool empty() const { return count_ == 0; }
+  // Returns the least and the largest element.
+  [[nodiscard]] Range seen() const { return {.min = min_, .max = max_}; }
   // Returns the range that the integers with this number of steps should cover. It contains zero.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;
   // Returns whether there was an element -infinity, or the lowest fp32, which represents it.

@@ -49,6 +49,7 @@ def replacing_interpreter(module, ours):
 @pytest.mark.cases("mobilenet_v2", "ds_cnn")
 def test_each_layer_is_within_a_step_of_eager_torch(case, run_carina, tmp_path):
     import torch
+    import torchao.quantization.pt2e  # noqa: F401  the quantized_decomposed operators
 
     module = torch.export.load(str(case.model_int8)).module(check_guards=False)
     eager = replacing_interpreter(module, integers_of_layers(case, run_carina, tmp_path))
