@@ -1,11 +1,27 @@
 #include "quantize/headroom_internal.h"
 
+#include <cmath>
+
 namespace carina::quantize {
 
-Headroom headroom_for(const ir::Node& function, Range seen) {
-  constexpr double kNearZero = 1.0 / 16;
-  const auto unless = [](bool is_steep) { return is_steep ? Headroom::kHarmful : Headroom::kNeeded; };
-  const auto reaches = [&](double pole) { return seen.min - pole < kNearZero * (seen.max - pole); };
+namespace {
+
+// Whether the segments of a table with headroom lose more than clipping near a pole of the function.
+//   Of n operands, about one of n + 1 later ones is larger than all of them. If it is so by a fifth, clipping loses
+//   0.2^2 / (n + 1) of the power. A segment has 1/128 of the largest operand. If the smallest is 1/k of it, the table
+//   of 1/sqrt(x) loses ((k / 128)^2 * 3/32)^2 there.
+bool is_steep(const RangeObserver& seen, double pole) {
+  constexpr double kLarger = 0.2, kCurvature = 3.0 / 32, kSegments = 128;
+  const double smallest = seen.seen().min - pole, largest = seen.seen().max - pole;
+  if (smallest <= 0) return true;
+  const double segments = kSegments * smallest / largest;  // up to the smallest operand
+  return kCurvature / (segments * segments) > kLarger / std::sqrt(static_cast<double>(seen.count()) + 1);
+}
+
+}  // namespace
+
+Headroom headroom_for(const ir::Node& function, const RangeObserver& seen) {
+  const auto unless = [](bool is_harmful) { return is_harmful ? Headroom::kHarmful : Headroom::kNeeded; };
   switch (function.op.aten()) {
     case AtenOp::abs_default:
     case AtenOp::celu_default:
@@ -37,11 +53,11 @@ Headroom headroom_for(const ir::Node& function, Range seen) {
     case AtenOp::reciprocal_default:
     case AtenOp::rsqrt_default:
     case AtenOp::sqrt_default:
-      return unless(reaches(0));
+      return unless(is_steep(seen, 0));
     case AtenOp::log1p_default:
-      return unless(reaches(-1));
+      return unless(is_steep(seen, -1));
     case AtenOp::pow_Tensor_Scalar:
-      return unless(function.attributes.number("exponent") < 1 && reaches(0));
+      return unless(function.attributes.number("exponent") < 1 && is_steep(seen, 0));
     default:
       return Headroom::kHarmful;
   }

@@ -16,8 +16,9 @@ enum class Headroom {
   kNeedless,  // it saturates (tanh): clipping changes little
   kHarmful,   // it is steep near operands that were seen, oscillates (sin), or its domain ends (asin)
 };
-// 1/sqrt(x) needs headroom as SiLU does, unless there were operands close to 0: where they are a sixteenth of the
-// largest, it loses 0.2 %.
-Headroom headroom_for(const ir::Node& function, Range seen);
+// Functions that are steep near 0, as 1/sqrt(x) is, need headroom if clipping is expected to lose more than wider
+// segments do, which depends on how near to 0 operands were, and on how many were seen.
+//   Example: of 16 operands (256), the smallest may be 1/92 (1/47) of the largest.
+Headroom headroom_for(const ir::Node& function, const RangeObserver& seen);
 
 }  // namespace carina::quantize

@@ -246,8 +246,7 @@ class Quantizer {
         const size_t group = groups[input.index()];
         if (!is_function && !node.outputs.empty() && groups[node.outputs.front().index()] == group)
           continue;  // moves elements
-        const Headroom headroom =
-            is_function ? headroom_for(node, calibrated_.observers[group].seen()) : Headroom::kNeeded;
+        const Headroom headroom = is_function ? headroom_for(node, calibrated_.observers[group]) : Headroom::kNeeded;
         (headroom == Headroom::kHarmful    ? is_harmful
          : headroom == Headroom::kNeedless ? is_needless
                                            : is_needed)[group] = true;

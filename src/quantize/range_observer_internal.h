@@ -35,6 +35,8 @@ class RangeObserver {
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // Returns the least and the largest element.
   [[nodiscard]] Range seen() const { return {.min = min_, .max = max_}; }
+  // Returns the number of elements, nearly.
+  [[nodiscard]] uint64_t count() const { return count_; }
   // Returns the range that the integers with this number of steps should cover. It contains zero.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;
   // Returns whether there was an element -infinity, or the lowest fp32, which represents it.
