@@ -26,6 +26,7 @@ namespace {
 
 constexpr size_t kInputs8 = 256, kInputs16 = 65536;
 constexpr size_t kMinNodes8 = 4, kMinNodes16 = 12;  // without CASTs: fewer are as many operations at most
+constexpr size_t kMinComputing8 = 2;                // also without RESCALEs, which operations do with what they read
 using Values = std::vector<int64_t>;
 
 // The operands of an operator that are elements, not parameters; 0: not an operator of single elements.
@@ -293,16 +294,18 @@ class Search {
     return {nodes.begin(), nodes.end()};
   }
 
-  [[nodiscard]] size_t count(const std::vector<size_t>& nodes) const {
-    return static_cast<size_t>(
-        std::ranges::count_if(nodes, [&](size_t n) { return s_.graph().nodes[n].op != ir::Op(TosaOp::CAST); }));
+  [[nodiscard]] size_t count(const std::vector<size_t>& nodes, std::initializer_list<TosaOp> without) const {
+    return static_cast<size_t>(std::ranges::count_if(
+        nodes, [&](size_t n) { return std::ranges::find(without, s_.graph().nodes[n].op.tosa()) == without.end(); }));
   }
 
   [[nodiscard]] std::optional<ElementFunction> function_of(ir::ValueId id, ir::ValueId root,
                                                            const std::vector<bool>& is_made) const {
     const bool is_8 = s_.value(root).dtype == DType::kInt8;
     if (s_.value(id).dtype != (is_8 ? DType::kInt32 : DType::kInt16)) return std::nullopt;
-    if (count(nodes_of(id, root, is_made)) < (is_8 ? kMinNodes8 : kMinNodes16)) return std::nullopt;
+    const std::vector<size_t> saved = nodes_of(id, root, is_made);
+    if (count(saved, {TosaOp::CAST}) < (is_8 ? kMinNodes8 : kMinNodes16)) return std::nullopt;
+    if (is_8 && count(saved, {TosaOp::CAST, TosaOp::RESCALE}) < kMinComputing8) return std::nullopt;
     const std::vector<size_t> nodes = nodes_of(id, root, std::vector<bool>(is_made.size()));
     const bool has_table =
         std::ranges::any_of(nodes, [&](size_t n) { return s_.graph().nodes[n].op == ir::Op(TosaOp::TABLE); });

@@ -103,3 +103,28 @@ def test_mixed_widths_take_no_more_cycles_than_16_bits(target, run_carina, tmp_p
         ]
         cycles.append(sum(delegate["cycles"] for delegate in run_carina(args).json["delegates"]))
     assert cycles[0] <= cycles[1]
+
+
+NORMS = {
+    "instance": (lambda: nn.InstanceNorm2d(8, affine=True), (8, 12, 12)),
+    "group": (lambda: nn.GroupNorm(2, 8), (8, 12, 12)),
+    "layer": (lambda: nn.LayerNorm(24), (16, 24)),
+    "rms": (lambda: nn.RMSNorm(24), (16, 24)),
+}
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_norms_take_no_more_cycles_in_8_bits_than_in_16(target, norm, run_carina, tmp_path):
+    """A square of 8 bits is one product of 16, not a lookup of 32."""
+    make, shape = NORMS[norm]
+    model = make().eval()
+    samples = torch.from_numpy(np.random.default_rng(1).standard_normal((4, 1, *shape), "f4"))
+    torch.export.save(torch.export.export(model, (samples[0],)), tmp_path / "m.pt2")
+    np.savez(tmp_path / "c.npz", input=samples.numpy())
+    cycles = []
+    for scheme in ("int8-only", "int8", "int16x8"):
+        args = ["compile", tmp_path / "m.pt2", "-t", target, "--calibrate", tmp_path / "c.npz", "-q", scheme]
+        report = run_carina([*args, "-o", tmp_path / "o.pte", "--json"]).json
+        cycles.append(sum(delegate["cycles"] for delegate in report["delegates"]))
+    assert max(cycles[:2]) <= cycles[2], cycles
