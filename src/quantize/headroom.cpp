@@ -1,5 +1,6 @@
 #include "quantize/headroom_internal.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace carina::quantize {
@@ -16,6 +17,12 @@ bool is_steep(const RangeObserver& seen, double pole) {
   if (smallest <= 0) return true;
   const double segments = kSegments * smallest / largest;  // up to the smallest operand
   return kCurvature / (segments * segments) > kLarger / std::sqrt(static_cast<double>(seen.count()) + 1);
+}
+
+// Whether the segments of a table with headroom are so wide that exp loses more than 0.2 % between their ends.
+bool has_wide_segments(Range seen) {
+  constexpr double kWide = 16;
+  return std::max(seen.max, -seen.min) > kWide;
 }
 
 }  // namespace
@@ -47,6 +54,10 @@ Headroom headroom_for(const ir::Node& function, const RangeObserver& seen) {
     case AtenOp::sigmoid_default:
     case AtenOp::tanh_default:
       return Headroom::kNeedless;
+    case AtenOp::exp2_default:
+    case AtenOp::exp_default:
+    case AtenOp::expm1_default:
+      return seen.seen().max <= 0 ? Headroom::kNeedless : unless(has_wide_segments(seen.seen()));
     case AtenOp::log10_default:
     case AtenOp::log2_default:
     case AtenOp::log_default:
