@@ -95,6 +95,12 @@ Operand constant_in_order(Selection& s, const Operand& constant, std::span<const
 // Reduces each of `rows` [count, channels] to fewer elements with the same maximum. Channels are contiguous. Returns
 // `rows` itself if this saves nothing.
 Result<Operand> largest_of_groups(Selection& s, const Operand& rows);
+// How many of the channels of `count` rows should be left to windows, after maxima of halves, for the fewest cycles:
+// all of them, or half, or a quarter ... 1: no window is needed.
+int64_t channels_after_halving(const Selection& s, int64_t count, int64_t channels, ElementType type);
+// dst [count, half] = the maximum or minimum of the first and the last half of `rows` [count, channels]. Channels are
+// contiguous.
+void emit_halves(Selection& s, const View& dst, const Operand& rows, npu::ElementwiseMode mode);
 
 // The operand's elements with another shape. They are copied if strides cannot express it.
 Operand with_shape(Selection& s, const Operand& operand, const Shape& shape);

@@ -8,6 +8,21 @@
 
 namespace carina::plan {
 
+namespace {
+
+// The bytes on the bus for a map of an operation that reads or writes each element once. Pixels with bytes between them
+// are short runs.
+double bytes_on_bus(const FeatureMap& map, const npu::MemoryPort& port, int beat_bytes) {
+  const bool has_gaps = map.stride_x > map.depth && map.stride_c == 1;
+  const int64_t pixel = map.depth * map.type.bytes(), whole = map.height * map.width * pixel;
+  return npu::bus_bytes({.bytes = static_cast<double>(whole),
+                         .run_bytes = static_cast<double>(has_gaps ? pixel : whole),
+                         .burst_bytes = port.burst_bytes,
+                         .beat_bytes = beat_bytes});
+}
+
+}  // namespace
+
 double cycles_of(const Selection& s, const Step& step) {
   const Target& target = s.target();
   const npu::MemoryPort& port = target.system.ports[static_cast<size_t>(target.memory.arena_port)];
@@ -15,7 +30,12 @@ double cycles_of(const Selection& s, const Step& step) {
   double best = std::numeric_limits<double>::max();
   for (const BlockConfig& block : s.family().legal_blocks(step, target)) {
     const StripeCost cost = cost_of(step, block, s.family(), target);
-    const double bytes = cost.ofm_bytes + cost.ifm_bytes + cost.ifm2_bytes;
+    double bytes = cost.ofm_bytes + cost.ifm_bytes + cost.ifm2_bytes;
+    if (has_no_macs(step) && step.second == SecondOperand::kFeatureMap) {
+      const int beat_bytes = npu::limits_of(target.accelerator.product).axi_port_bytes;
+      bytes = 0;
+      for (const FeatureMap* map : {&step.ofm, &step.ifm, &step.ifm2}) bytes += bytes_on_bus(*map, port, beat_bytes);
+    }
     best = std::min(best, std::max(cost.npu_cycles, bytes / bytes_per_cycle));
   }
   return best;

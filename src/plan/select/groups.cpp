@@ -2,9 +2,10 @@
 
 #include "facts/npu_targets.h"
 #include "plan/select/emit_internal.h"
+#include "plan/select/estimate_internal.h"
 
 // The maximum of many contiguous elements. A window over single channels uses one lane of the NPU. A window over groups
-// of channels uses all lanes and leaves one group.
+// of channels uses all lanes and leaves one group. A maximum of two halves uses all lanes too, and leaves one half.
 namespace carina::plan {
 namespace {
 
@@ -31,7 +32,86 @@ int64_t best_group(int64_t channels) {
   return best;
 }
 
+// The cycles of ways to reduce `count` rows of elements. An operation takes some cycles whatever its size.
+class Reductions {
+ public:
+  Reductions(const Selection& s, int64_t count, ElementType type) : s_(s), count_(count), type_(type) {}
+
+  // A window over the channels, perhaps after one over groups.
+  [[nodiscard]] double by_windows(int64_t channels) const {
+    const int64_t group = best_group(channels), groups = channels / group;
+    const bool is_grouped = steps_of(channels, group) < channels && groups <= npu::kMaxPoolHeight;
+    double cycles = window({.height = count_, .width = is_grouped ? group : channels, .type = type_},
+                           {.height = count_, .type = type_}, {.width = is_grouped ? group : channels});
+    if (is_grouped) {
+      cycles += window({.height = groups, .width = count_, .depth = group, .stride_x = channels, .type = type_},
+                       map(group), {.height = groups});
+      if (groups * group != channels) cycles += by_halves(2 * group);
+    }
+    return cycles;
+  }
+  // One maximum of two halves.
+  [[nodiscard]] double by_halves(int64_t channels) const {
+    FeatureMap half = map((channels + 1) / 2);
+    Step step{.kind = StepKind::kElementwise,
+              .elementwise = npu::ElementwiseMode::MAX,
+              .ofm = half,
+              .second = SecondOperand::kFeatureMap,
+              .activation = {.min = type_.min(), .max = type_.max()},
+              .name = {}};
+    half.stride_x = channels;
+    step.ifm = step.ifm2 = half;
+    return kCyclesOfStart + cycles_of(s_, step);
+  }
+
+ private:
+  static constexpr double kCyclesOfStart = 75;
+
+  [[nodiscard]] FeatureMap map(int64_t channels) const {
+    return {.width = count_, .depth = channels, .stride_x = channels, .type = type_};
+  }
+  [[nodiscard]] double window(const FeatureMap& ifm, const FeatureMap& ofm, const Kernel& kernel) const {
+    return kCyclesOfStart + cycles_of(s_, {.kind = StepKind::kPool,
+                                           .pool = npu::PoolingMode::MAX,
+                                           .ofm = ofm,
+                                           .ifm = ifm,
+                                           .kernel = kernel,
+                                           .activation = {.min = type_.min(), .max = type_.max()},
+                                           .name = {}});
+  }
+
+  const Selection& s_;
+  int64_t count_;
+  ElementType type_;
+};
+
 }  // namespace
+
+int64_t channels_after_halving(const Selection& s, int64_t count, int64_t channels, ElementType type) {
+  const Reductions reductions(s, count, type);
+  double spent = 0, best = channels > 1 ? reductions.by_windows(channels) : 0;
+  int64_t left = channels;
+  for (int64_t now = channels; now > 1;) {
+    spent += reductions.by_halves(now);
+    now = (now + 1) / 2;
+    const double cycles = spent + (now > 1 ? reductions.by_windows(now) : 0);
+    if (cycles < best) {
+      best = cycles;
+      left = now;
+    }
+  }
+  return left;
+}
+
+void emit_halves(Selection& s, const View& dst, const Operand& rows, npu::ElementwiseMode mode) {
+  const int64_t channels = rows.view.axes[1].size, half = (channels + 1) / 2;
+  const auto part = [&](int64_t first) {
+    return Operand{.view = sliced_axis(rows.view, 1, first, half), .type = rows.type};
+  };
+  // Of an odd number, the element in the middle is in both halves.
+  emit_elementwise(s, dst, {.mode = mode, .a = part(0), .b = part(channels - half), .operands = {}},
+                   store_only({}, rows.type));
+}
 
 Result<Operand> largest_of_groups(Selection& s, const Operand& rows) {
   const int64_t count = rows.view.axes[0].size, channels = rows.view.axes[1].size;

@@ -231,11 +231,29 @@ Result<void> select_reduce_sum(Selection& s) {
 
 namespace {
 
-// The axis as the width of a window; of the channels, of one-channel pixels.
+// The rows of a contiguous innermost axis, of which maxima of halves leave `left` elements.
+Operand halved_rows(Selection& s, const Operand& x, int64_t left) {
+  const int64_t count = rows_of(x), size = x.view.axes.back().size;
+  Operand rows = with_shape(s, with_dense_channels(s, x), {count, size});
+  for (int64_t now = size; now > left;) {
+    now = (now + 1) / 2;
+    const View half = s.new_tensor("largest", {count, now}, x.type);
+    emit_halves(s, half, rows, npu::ElementwiseMode::MAX);
+    rows.view = half;
+  }
+  return rows;
+}
+
+int64_t channels_left(const Selection& s, const Operand& x) {
+  return channels_after_halving(s, rows_of(x), x.view.axes.back().size, x.type);
+}
+
+// The axis as the width of a window; of the channels, of one-channel pixels, after as many maxima of halves as are
+// worth it.
 Result<Laid> lay_for_extreme(Selection& s, const Operand& x, size_t axis) {
   if (!is_innermost(x, axis)) return lay_as_width(s, x, axis);
-  const int64_t rows = rows_of(x), size = x.view.axes[axis].size;
-  CARINA_TRY(const Operand fewer, largest_of_groups(s, with_shape(s, with_dense_channels(s, x), {rows, size})));
+  CARINA_TRY(const Operand fewer, largest_of_groups(s, halved_rows(s, x, channels_left(s, x))));
+  const int64_t rows = rows_of(x);
   return Laid{.ifm = with_shape(s, fewer, {1, rows, fewer.view.axes[1].size, 1}), .out = {1, rows, 1, 1}};
 }
 
@@ -259,6 +277,7 @@ Shape without(Shape shape, size_t axis) {
 
 Result<Operand> emit_largest(Selection& s, const Operand& x, size_t axis) {
   CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis));
+  if (laid.ifm.view.axes[2].size == 1) return with_shape(s, laid.ifm, without(x.view.shape(), axis));
   const View out = s.new_tensor("largest", laid.out, x.type);
   CARINA_CHECKED(max_window(s, laid, out, store_only({}, x.type)));
   return Operand{.view = *reshaped(out, without(x.view.shape(), axis)), .type = x.type};
@@ -271,7 +290,15 @@ Result<void> select_reduce_extreme(Selection& s) {
   Operand x = s.plain(s.input(0));
   x.type.is_signed = true;  // bools are 0 and 1 either way
   if (is_max && x.type.bits <= 16) axis = lay_innermost(x, axis);
-  if (is_max && x.type.bits <= 16 && (!is_innermost(x, axis) || rows_of(x) <= npu::kMaxAxis)) {
+  const bool in_rows = is_innermost(x, axis);
+  if (is_max && x.type.bits <= 16 && in_rows && rows_of(x) <= npu::kMaxAxis && x.view.axes[axis].size > 1 &&
+      channels_left(s, x) == 1) {
+    const View out = s.open(s.output(), {rows_of(x), 1});
+    emit_halves(s, out, halved_rows(s, x, 2), npu::ElementwiseMode::MAX);
+    s.close(s.output(), out, x.type);
+    return {};
+  }
+  if (is_max && x.type.bits <= 16 && (!in_rows || rows_of(x) <= npu::kMaxAxis)) {
     const Epilogue epilogue = s.follow(s.output(), x.type, {});
     CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis));
     const View out = s.open(epilogue.value, laid.out);
