@@ -100,7 +100,8 @@ class Alternatives {
     const double slow_cycles = cycles_on(slow);
     // Without the longer search for transfers of -O3, which would double its time. Where latencies matter, a plan for
     // longer ones is hardly slower with the baseline's: it copies weights that just arrive in time from slow memory.
-    if (slow_cycles > kDependence * least_nominal_) consider_latencies(slow, slow_cycles);
+    if (slow_cycles > kDependence * least_nominal_ && !consider_latencies(slow, slow_cycles))
+      consider_blocks_for_latencies(slow, slow_cycles);
     if (is_search()) {
       consider(starts_.stripes, {.blocks = BlockChoice::kWorstRatio, .working_bytes = context_.working_bytes});
       consider(starts_.stripes, {.working_bytes = context_.working_bytes});
@@ -121,8 +122,8 @@ class Alternatives {
     return std::max(1.0, cost_of(baseline_, context_.family, target));
   }
 
-  // Blocks, copies and stripes as if latencies were twice as long.
-  void consider_latencies(const Target& slow, double slow_cycles) {
+  // Blocks, copies and stripes as if latencies were twice as long. Returns whether that plan is the best.
+  bool consider_latencies(const Target& slow, double slow_cycles) {
     BlockCache known;
     const Variant variant{
         .working_bytes = context_.working_bytes, .scales_apart = true, .target = &slow, .blocks_known = &known};
@@ -130,27 +131,45 @@ class Alternatives {
     options.optimize = variant.optimize;
     const Context context = context_for(context_, options, variant, baseline_);
     const auto blocks = choose_blocks(starts_.stripes, context, threads_);
-    if (!blocks) return;
+    if (!blocks) return false;
     const auto copies = blocks_for_copies(*blocks, context, threads_);
     const double kernels = cycles_of_kernels(*blocks, context_, context_.target, copies);
     const bool can_win = kernels <= kNominalLoss * least_nominal_ && kernels <= most_in_kernels() &&
                          kWorthwhile * cycles_of_kernels(*blocks, context_, slow, copies) <= slow_cycles;
-    if (can_win || is_search()) consider(starts_.stripes, variant);
+    return (can_win || is_search()) && consider(starts_.stripes, variant);
   }
 
-  void consider(Schedule schedule, const Variant& variant) {
+  // Blocks for longer latencies alone. Their plan loses less than that for which everything is chosen so.
+  void consider_blocks_for_latencies(const Target& slow, double slow_cycles) {
+    const Variant variant{.blocks = BlockChoice::kLatencies, .working_bytes = context_.working_bytes};
+    Options options = context_.options;
+    options.optimize = variant.optimize;
+    const Context context = context_for(context_, options, variant, baseline_);
+    const auto blocks = choose_blocks(starts_.stripes, context, threads_);
+    if (!blocks) return;
+    const auto copies = blocks_for_copies(*blocks, context, threads_);
+    const double gain =
+        cycles_of_kernels(baseline_, context_, slow) - cycles_of_kernels(*blocks, context_, slow, copies);
+    const bool can_win = cycles_of_kernels(*blocks, context_, context_.target, copies) <= most_in_kernels() &&
+                         kWorthwhile * (slow_cycles - gain) <= slow_cycles;
+    if (can_win) consider(starts_.stripes, variant);
+  }
+
+  // Returns whether the plan is the best so far.
+  bool consider(Schedule schedule, const Variant& variant) {
     Options options = context_.options;
     options.optimize = variant.optimize;
     auto plan =
         finish(std::move(schedule), starts_.material, context_for(context_, options, variant, baseline_), threads_);
-    if (!plan || needs_more(*plan)) return;
+    if (!plan || needs_more(*plan)) return false;
     if (!variant.scales_apart) std::ranges::copy_if(best_.notes, std::back_inserter(plan->notes), is_about_cuts);
     if (cycles_.empty()) cycles_ = cycles_by_assumption(best_.schedule, context_);
     std::vector<double> cycles = cycles_by_assumption(plan->schedule, context_);
     least_nominal_ = std::min(least_nominal_, cycles.front());
-    if (!is_better_under_assumptions(cycles, cycles_, least_nominal_)) return;
+    if (!is_better_under_assumptions(cycles, cycles_, least_nominal_)) return false;
     best_ = *std::move(plan);
     cycles_ = std::move(cycles);
+    return true;
   }
 
   // The most cycles that the kernels of an alternative may take. Where the baseline hardly waits, an alternative waits
