@@ -100,8 +100,7 @@ class Alternatives {
     const double slow_cycles = cycles_on(slow);
     // Without the longer search for transfers of -O3, which would double its time. Where latencies matter, a plan for
     // longer ones is hardly slower with the baseline's: it copies weights that just arrive in time from slow memory.
-    if (slow_cycles > kDependence * least_nominal_ && !consider_latencies(slow, slow_cycles))
-      consider_blocks_for_latencies(slow, slow_cycles);
+    if (slow_cycles > kDependence * least_nominal_) consider_latencies(slow, slow_cycles);
     if (is_search()) {
       consider(starts_.stripes, {.blocks = BlockChoice::kWorstRatio, .working_bytes = context_.working_bytes});
       consider(starts_.stripes, {.working_bytes = context_.working_bytes});
@@ -122,8 +121,8 @@ class Alternatives {
     return std::max(1.0, cost_of(baseline_, context_.family, target));
   }
 
-  // Blocks, copies and stripes as if latencies were twice as long. Returns whether that plan is the best.
-  bool consider_latencies(const Target& slow, double slow_cycles) {
+  // Blocks, copies and stripes as if latencies were twice as long. If that plan is not the best, the blocks alone.
+  void consider_latencies(const Target& slow, double slow_cycles) {
     BlockCache known;
     const Variant variant{
         .working_bytes = context_.working_bytes, .scales_apart = true, .target = &slow, .blocks_known = &known};
@@ -131,12 +130,15 @@ class Alternatives {
     options.optimize = variant.optimize;
     const Context context = context_for(context_, options, variant, baseline_);
     const auto blocks = choose_blocks(starts_.stripes, context, threads_);
-    if (!blocks) return false;
+    if (!blocks) return;
     const auto copies = blocks_for_copies(*blocks, context, threads_);
     const double kernels = cycles_of_kernels(*blocks, context_, context_.target, copies);
+    const double slow_kernels = cycles_of_kernels(*blocks, context_, slow, copies);  // no blocks take fewer cycles
     const bool can_win = kernels <= kNominalLoss * least_nominal_ && kernels <= most_in_kernels() &&
-                         kWorthwhile * cycles_of_kernels(*blocks, context_, slow, copies) <= slow_cycles;
-    return (can_win || is_search()) && consider(starts_.stripes, variant);
+                         kWorthwhile * slow_kernels <= slow_cycles;
+    if ((can_win || is_search()) && consider(starts_.stripes, variant)) return;
+    if (cycles_of_kernels(baseline_, context_, slow) - slow_kernels >= (kWorthwhile - 1) * slow_cycles)
+      consider_blocks_for_latencies(slow, slow_cycles);
   }
 
   // Blocks for longer latencies alone. Their plan loses less than that for which everything is chosen so.
@@ -144,15 +146,27 @@ class Alternatives {
     const Variant variant{.blocks = BlockChoice::kLatencies, .working_bytes = context_.working_bytes};
     Options options = context_.options;
     options.optimize = variant.optimize;
-    const Context context = context_for(context_, options, variant, baseline_);
-    const auto blocks = choose_blocks(starts_.stripes, context, threads_);
-    if (!blocks) return;
+    const auto baseline = with_weights_copied(context_);  // the blocks are known
+    const auto blocks = with_weights_copied(context_for(context_, options, variant, baseline_));
+    if (!baseline || !blocks || std::ranges::equal(blocks->stripes, baseline->stripes)) return;
+    const auto kernels = [&](const std::optional<Schedule>& schedule, const Target& target) {
+      return cycles_of_kernels(*schedule, context_, target);
+    };
+    const double gain = kernels(baseline, slow) - kernels(blocks, slow);
+    const double loss = kernels(blocks, context_.target) - kernels(baseline, context_.target);
+    if (loss <= (kNominalLoss - 1) * least_nominal_ && gain >= (kWorthwhile - 1) * slow_cycles)
+      consider(starts_.stripes, variant);
+  }
+
+  // The undivided stripes with their blocks, those for copies of weights where they read weights.
+  [[nodiscard]] std::optional<Schedule> with_weights_copied(const Context& context) const {
+    auto blocks = choose_blocks(starts_.stripes, context, threads_);
+    if (!blocks) return std::nullopt;
     const auto copies = blocks_for_copies(*blocks, context, threads_);
-    const double gain =
-        cycles_of_kernels(baseline_, context_, slow) - cycles_of_kernels(*blocks, context_, slow, copies);
-    const bool can_win = cycles_of_kernels(*blocks, context_, context_.target, copies) <= most_in_kernels() &&
-                         kWorthwhile * (slow_cycles - gain) <= slow_cycles;
-    if (can_win) consider(starts_.stripes, variant);
+    for (size_t i = 0; i < copies.size(); ++i) {
+      if (copies[i]) blocks->stripes[i].block = *copies[i];
+    }
+    return *std::move(blocks);
   }
 
   // Returns whether the plan is the best so far.

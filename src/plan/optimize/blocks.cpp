@@ -236,7 +236,7 @@ std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuest
   };
   const double other_order = worth_of_other_order(subop, context.options.optimize);
   if (context.block_choice != BlockChoice::kWorstRatio && context.options.optimize != Optimize::kSize) {
-    constexpr double kAnyLoss = 1.1;  // more does not pay, with the weight that latencies have
+    constexpr double kAnyLoss = 1.03;  // more does not pay: doubled latencies take at most twice the cycles
     const double max = context.block_choice == BlockChoice::kLatencies ? kAnyLoss : kNominalLoss;
     return cheapest_with_latencies(blocks, cost_under(models.front()), cost_under(slow), max, other_order, subop.ofm);
   }
