@@ -158,10 +158,12 @@ class Alternatives {
       consider(starts_.stripes, variant);
   }
 
-  // The undivided stripes with their blocks, those for copies of weights where they read weights.
+  // The undivided stripes with their blocks: those for copies of weights, if the baseline copies any.
   [[nodiscard]] std::optional<Schedule> with_weights_copied(const Context& context) const {
     auto blocks = choose_blocks(starts_.stripes, context, threads_);
     if (!blocks) return std::nullopt;
+    const auto is_copied = [](const WeightSlice& slice) { return slice.staged.valid(); };
+    if (std::ranges::none_of(baseline_.slices, is_copied)) return *std::move(blocks);
     const auto copies = blocks_for_copies(*blocks, context, threads_);
     for (size_t i = 0; i < copies.size(); ++i) {
       if (copies[i]) blocks->stripes[i].block = *copies[i];
