@@ -178,10 +178,13 @@ class Alternatives {
     auto plan =
         finish(std::move(schedule), starts_.material, context_for(context_, options, variant, baseline_), threads_);
     if (!plan || needs_more(*plan)) return false;
+    // A plan that loses too much nominally is rejected before its cycles under the other assumptions are counted.
+    const double nominal = std::max(1.0, cost_of(plan->schedule, context_.family, context_.target));
+    least_nominal_ = std::min(least_nominal_, nominal);
+    if (nominal > kNominalLoss * least_nominal_) return false;
     if (!variant.scales_apart) std::ranges::copy_if(best_.notes, std::back_inserter(plan->notes), is_about_cuts);
     if (cycles_.empty()) cycles_ = cycles_by_assumption(best_.schedule, context_);
     std::vector<double> cycles = cycles_by_assumption(plan->schedule, context_);
-    least_nominal_ = std::min(least_nominal_, cycles.front());
     if (!is_better_under_assumptions(cycles, cycles_, least_nominal_)) return false;
     best_ = *std::move(plan);
     cycles_ = std::move(cycles);
