@@ -131,8 +131,8 @@ std::optional<BlockConfig> preferred(const std::vector<BlockConfig>& blocks, con
 // Chooses the block with the least nominal cost, where the cost with latencies that are twice as long counts a little:
 // of blocks that are nearly as fast, some read weights and maps so often that they wait for each read if it takes
 // longer. The nominal cost is at most `max_nominal` times the least, with or without the factor of other orders.
-//   Example: a convolution of 3x3 with 64 channels on ethos-u85-1024. A block takes 37,540 cycles, and 68,780 with
-//   doubled latencies: 39,603. Another one takes 37,700 and 37,940: 38,838.
+//   Example: a convolution of 3x3 with 64 channels. A block takes 37,540 cycles, and 68,780 with doubled latencies:
+//   39,603. Another one takes 37,700 and 37,940: 38,838.
 std::optional<BlockConfig> cheapest_with_latencies(const std::vector<BlockConfig>& blocks, const CycleCost& nominal,
                                                    const CycleCost& slow, double max_nominal, double other_order,
                                                    const FeatureMap& ofm) {
