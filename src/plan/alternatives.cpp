@@ -121,7 +121,7 @@ class Alternatives {
     return std::max(1.0, cost_of(baseline_, context_.family, target));
   }
 
-  // Blocks, copies and stripes as if latencies were twice as long.
+  // Blocks, copies and stripes as if latencies were twice as long. If that plan is not the best, the blocks alone.
   void consider_latencies(const Target& slow, double slow_cycles) {
     BlockCache known;
     const Variant variant{
@@ -133,24 +133,62 @@ class Alternatives {
     if (!blocks) return;
     const auto copies = blocks_for_copies(*blocks, context, threads_);
     const double kernels = cycles_of_kernels(*blocks, context_, context_.target, copies);
+    const double slow_kernels = cycles_of_kernels(*blocks, context_, slow, copies);  // no blocks take fewer cycles
     const bool can_win = kernels <= kNominalLoss * least_nominal_ && kernels <= most_in_kernels() &&
-                         kWorthwhile * cycles_of_kernels(*blocks, context_, slow, copies) <= slow_cycles;
-    if (can_win || is_search()) consider(starts_.stripes, variant);
+                         kWorthwhile * slow_kernels <= slow_cycles;
+    if ((can_win || is_search()) && consider(starts_.stripes, variant)) return;
+    if (cycles_of_kernels(baseline_, context_, slow) - slow_kernels >= (kWorthwhile - 1) * slow_cycles)
+      consider_blocks_for_latencies(slow, slow_cycles);
   }
 
-  void consider(Schedule schedule, const Variant& variant) {
+  // Blocks for longer latencies alone. Their plan loses less than that for which everything is chosen so.
+  void consider_blocks_for_latencies(const Target& slow, double slow_cycles) {
+    const Variant variant{.blocks = BlockChoice::kLatencies, .working_bytes = context_.working_bytes};
+    Options options = context_.options;
+    options.optimize = variant.optimize;
+    const auto baseline = with_weights_copied(context_);  // the blocks are known
+    const auto blocks = with_weights_copied(context_for(context_, options, variant, baseline_));
+    if (!baseline || !blocks || std::ranges::equal(blocks->stripes, baseline->stripes)) return;
+    const auto kernels = [&](const std::optional<Schedule>& schedule, const Target& target) {
+      return cycles_of_kernels(*schedule, context_, target);
+    };
+    const double gain = kernels(baseline, slow) - kernels(blocks, slow);
+    const double loss = kernels(blocks, context_.target) - kernels(baseline, context_.target);
+    if (loss <= (kNominalLoss - 1) * least_nominal_ && gain >= (kWorthwhile - 1) * slow_cycles)
+      consider(starts_.stripes, variant);
+  }
+
+  // The undivided stripes with their blocks: those for copies of weights, if the baseline copies any.
+  [[nodiscard]] std::optional<Schedule> with_weights_copied(const Context& context) const {
+    auto blocks = choose_blocks(starts_.stripes, context, threads_);
+    if (!blocks) return std::nullopt;
+    const auto is_copied = [](const WeightSlice& slice) { return slice.staged.valid(); };
+    if (std::ranges::none_of(baseline_.slices, is_copied)) return *std::move(blocks);
+    const auto copies = blocks_for_copies(*blocks, context, threads_);
+    for (size_t i = 0; i < copies.size(); ++i) {
+      if (copies[i]) blocks->stripes[i].block = *copies[i];
+    }
+    return *std::move(blocks);
+  }
+
+  // Returns whether the plan is the best so far.
+  bool consider(Schedule schedule, const Variant& variant) {
     Options options = context_.options;
     options.optimize = variant.optimize;
     auto plan =
         finish(std::move(schedule), starts_.material, context_for(context_, options, variant, baseline_), threads_);
-    if (!plan || needs_more(*plan)) return;
+    if (!plan || needs_more(*plan)) return false;
+    // A plan that loses too much nominally is rejected before its cycles under the other assumptions are counted.
+    const double nominal = std::max(1.0, cost_of(plan->schedule, context_.family, context_.target));
+    least_nominal_ = std::min(least_nominal_, nominal);
+    if (nominal > kNominalLoss * least_nominal_) return false;
     if (!variant.scales_apart) std::ranges::copy_if(best_.notes, std::back_inserter(plan->notes), is_about_cuts);
     if (cycles_.empty()) cycles_ = cycles_by_assumption(best_.schedule, context_);
     std::vector<double> cycles = cycles_by_assumption(plan->schedule, context_);
-    least_nominal_ = std::min(least_nominal_, cycles.front());
-    if (!is_better_under_assumptions(cycles, cycles_, least_nominal_)) return;
+    if (!is_better_under_assumptions(cycles, cycles_, least_nominal_)) return false;
     best_ = *std::move(plan);
     cycles_ = std::move(cycles);
+    return true;
   }
 
   // The most cycles that the kernels of an alternative may take. Where the baseline hardly waits, an alternative waits

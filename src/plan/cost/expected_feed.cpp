@@ -58,7 +58,8 @@ Feed expected_feed(const Step& subop, const BlockConfig& block, const Context& c
   feed.weight_bytes = block.format == npu::WeightFormat::FWD
                           ? fast_bytes(all, block, facts)
                           : std::ceil(bits_of_weights(given, all, facts) / 8) + kHeaderBytes;
-  feed.zero_rate = facts.zero_rate;
+  // Padding zeros are decoded as fast as other zeros.
+  if (all > 0) feed.zero_rate = std::clamp((all - given + facts.zero_rate * given) / all, 0.0, 1.0);
   return feed;
 }
 

@@ -143,6 +143,7 @@ class Timeline::Pricing {
       feed.weight_bytes += static_cast<double>(core.weight_bytes);
       feed.scale_bytes += static_cast<double>(core.scale_bytes);
     }
+    feed.zero_rate = static_cast<double>(slice.zeros_per_million) / 1e6;
     feed.weights_from = weights_of(schedule_, slice, 0).space;
     feed.scales_from = scales_of(schedule_, slice, 0).space;
     return feed;

@@ -23,9 +23,12 @@ inline void log_phase(CompilePhase phase, const Log& log) {
   log.progress(kNames[static_cast<size_t>(phase)], static_cast<size_t>(phase), kNames.size());
 }
 
-// How blocks are compared: by the nominal cycle model, or by their worst ratio to the best block over all assumptions
-// of the model (npu/cost/assumptions.h).
-enum class BlockChoice : uint8_t { kNominal, kWorstRatio };
+// How blocks are compared. Latencies that are twice as long count a little in the first two.
+enum class BlockChoice : uint8_t {
+  kNominal,     // by the nominal cycle model, of which at most 1 % is lost
+  kLatencies,   // likewise, whatever is lost
+  kWorstRatio,  // by their worst ratio to the best block over all assumptions of the model (npu/cost/assumptions.h)
+};
 
 class BlockCache;
 class SliceCache;

@@ -53,6 +53,8 @@ struct Abilities {
   // Either operand of an elementwise operation may be repeated, or be the scalar, and has a scale of its own. Other
   // families repeat the second one only, and their scales depend on the order of operands.
   bool symmetric_operands = false;
+  // The widest constant that the register of an elementwise operation's scalar holds.
+  int scalar_bits = 16;
   // The built-in sigmoid and tanh read a table, which the program has to load.
   bool built_ins_read_tables = false;
   // Pools whose results are the positions of the largest elements.

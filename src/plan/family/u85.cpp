@@ -55,6 +55,7 @@ constinit const Family kU85{.name = "an ethos-u85",
                                           .transposed_results = true,
                                           .fast_weights = true,
                                           .symmetric_operands = true,
+                                          .scalar_bits = 32,
                                           .built_ins_read_tables = true,
                                           .argmax_pools = true,
                                           .sums_narrow_channels = true}};

@@ -81,6 +81,8 @@ class BlockCosts {
   BlockCosts(const std::vector<BlockConfig>& blocks, double other_order)
       : first_order_(blocks.front().order), other_order_(other_order) {}
 
+  [[nodiscard]] double factor(const BlockConfig& block) const { return block.order == first_order_ ? 1 : other_order_; }
+
   // The cost of each block, divided by the least. A ratio above `max` may be infinite.
   [[nodiscard]] std::vector<double> ratios(const std::vector<BlockConfig>& blocks, const CycleCost& cost,
                                            double max = std::numeric_limits<double>::infinity()) const {
@@ -88,8 +90,7 @@ class BlockCosts {
     double least = std::numeric_limits<double>::infinity();
     std::vector<double> costs;
     for (const BlockConfig& block : blocks) {
-      const double factor = block.order == first_order_ ? 1 : other_order_;
-      costs.push_back(cost.of(block, least * max * kRounding / factor) * factor);
+      costs.push_back(cost.of(block, least * max * kRounding / factor(block)) * factor(block));
       least = std::min(least, costs.back());
     }
     for (double& each : costs) each /= least;
@@ -111,6 +112,54 @@ bool is_preferred(const BlockConfig& a, const BlockConfig& b, const FeatureMap& 
   return a.height * a.width * a.depth > b.height * b.width * b.depth;
 }
 
+// The factors by which a block costs hardly more than another one, and by which it may cost more under the nominal
+// model.
+constexpr double kHardlyMore = 1.003, kNominalLoss = 1.01;
+
+// The preferred block of those with nearly the least score. A score that is not finite is not chosen.
+std::optional<BlockConfig> preferred(const std::vector<BlockConfig>& blocks, const std::vector<double>& scores,
+                                     const FeatureMap& ofm) {
+  const double max = std::ranges::min(scores) * kHardlyMore;
+  std::optional<BlockConfig> best;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (scores[i] > max) continue;
+    if (!best || is_preferred(blocks[i], *best, ofm)) best = blocks[i];
+  }
+  return best;
+}
+
+// Chooses the block with the least nominal cost, where the cost with latencies that are twice as long counts a little:
+// of blocks that are nearly as fast, some read weights and maps so often that they wait for each read if it takes
+// longer. The nominal cost is at most `max_nominal` times the least, with or without the factor of other orders.
+//   Example: a convolution of 3x3 with 64 channels. A block takes 37,540 cycles, and 68,780 with doubled latencies:
+//   39,603. Another one takes 37,700 and 37,940: 38,838.
+std::optional<BlockConfig> cheapest_with_latencies(const std::vector<BlockConfig>& blocks, const CycleCost& nominal,
+                                                   const CycleCost& slow, double max_nominal, double other_order,
+                                                   const FeatureMap& ofm) {
+  constexpr double kWeight = 0.03, kRounding = 1.0001;
+  const BlockCosts costs(blocks, other_order);
+  double least = std::numeric_limits<double>::infinity(), least_scaled = least;
+  const auto max_of = [&](const BlockConfig& block) {
+    return max_nominal * std::max(least, least_scaled / costs.factor(block));
+  };
+  std::vector<double> scores;
+  for (const BlockConfig& block : blocks) {
+    scores.push_back(nominal.of(block, max_of(block) * kRounding));
+    least = std::min(least, scores.back());
+    least_scaled = std::min(least_scaled, scores.back() * costs.factor(block));
+  }
+  double least_score = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const double factor = costs.factor(blocks[i]);
+    const double max = (least_score * kHardlyMore / factor - scores[i]) / kWeight;
+    const bool is_candidate = scores[i] <= max_of(blocks[i]) && max > 0;
+    scores[i] = is_candidate ? (scores[i] + kWeight * slow.of(blocks[i], max)) * factor
+                             : std::numeric_limits<double>::infinity();
+    least_score = std::min(least_score, scores[i]);
+  }
+  return preferred(blocks, scores, ofm);
+}
+
 // Chooses the block for a subop by the costs under `models` models, the first of which is the nominal one. With one
 // model, it takes the preferred block of those with nearly the least cost. With several, it takes the block whose worst
 // ratio to the best is the smallest, of those that cost at most 1 % more under the nominal model; again the preferred
@@ -120,8 +169,6 @@ bool is_preferred(const BlockConfig& a, const BlockConfig& b, const FeatureMap& 
 template <typename CostUnder>
 std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, size_t models, const CostUnder& cost_under,
                                     double other_order, const FeatureMap& ofm) {
-  if (blocks.empty()) return std::nullopt;
-  constexpr double kNominalLoss = 1.01, kHardlyMore = 1.003;
   const double max_nominal = models > 1 ? kNominalLoss : kHardlyMore;
   const BlockCosts costs(blocks, other_order);
   const std::vector<double> nominal = costs.ratios(blocks, cost_under(0), max_nominal);
@@ -136,13 +183,7 @@ std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, size
     const std::vector<double> ratios = costs.ratios(candidates, cost_under(model));
     for (size_t i = 0; i < worst.size(); ++i) worst[i] = std::max(worst[i], ratios[i]);
   }
-  const double max = std::ranges::min(worst) * kHardlyMore;
-  std::optional<BlockConfig> best;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (worst[i] > max) continue;
-    if (!best || is_preferred(candidates[i], *best, ofm)) best = candidates[i];
-  }
-  return best;
+  return preferred(candidates, worst, ofm);
 }
 
 // Of the sizes that divide an axis into the same number of blocks, keeps only the smallest of each ublock.
@@ -174,7 +215,7 @@ void keep_alike(std::vector<BlockConfig>& blocks, const BlockConfig& like) {
 }
 
 std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuestion& question, const Context& context,
-                                      const std::vector<AssumedTarget>& models) {
+                                      const std::vector<AssumedTarget>& models, const AssumedTarget& slow) {
   const Step subop = subop_of(schedule, schedule[question.stripe]);
   std::vector<BlockConfig> blocks = context.family.legal_blocks(subop, context.target);
   if (subop.reads_written_weights())
@@ -190,10 +231,17 @@ std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuest
     return block;
   }
   if (context.options.optimize != Optimize::kSearch) keep_balanced(blocks, subop);
-  const auto cost_under = [&](size_t model) {
-    return CycleCost(schedule, subop, context, question.weights_from, models[model]);
+  const auto cost_under = [&](const AssumedTarget& model) {
+    return CycleCost(schedule, subop, context, question.weights_from, model);
   };
-  return cheapest(blocks, models.size(), cost_under, worth_of_other_order(subop, context.options.optimize), subop.ofm);
+  const double other_order = worth_of_other_order(subop, context.options.optimize);
+  if (context.block_choice != BlockChoice::kWorstRatio && context.options.optimize != Optimize::kSize) {
+    constexpr double kAnyLoss = 1.03;  // more does not pay: doubled latencies take at most twice the cycles
+    const double max = context.block_choice == BlockChoice::kLatencies ? kAnyLoss : kNominalLoss;
+    return cheapest_with_latencies(blocks, cost_under(models.front()), cost_under(slow), max, other_order, subop.ofm);
+  }
+  return cheapest(
+      blocks, models.size(), [&](size_t model) { return cost_under(models[model]); }, other_order, subop.ofm);
 }
 
 // The inputs of the choice.
@@ -307,9 +355,11 @@ std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, st
     if (key_of_question.back() == known + first.size()) first.push_back(i);
   }
   std::vector<AssumedTarget> models = assumed_targets(context.target);
-  if (context.block_choice == BlockChoice::kNominal) models.resize(1);
-  threads.parallel_for(
-      first.size(), [&](size_t i) { answers[known + i] = best_block(schedule, questions[first[i]], context, models); });
+  if (context.block_choice != BlockChoice::kWorstRatio) models.resize(1);
+  const AssumedTarget slow{.target = with_twice_the_latencies(context.target), .detail = npu::kTimeLineCost};
+  threads.parallel_for(first.size(), [&](size_t i) {
+    answers[known + i] = best_block(schedule, questions[first[i]], context, models, slow);
+  });
   std::vector<std::optional<BlockConfig>> blocks;
   for (const size_t key : key_of_question) blocks.push_back(answers[key]);
   return blocks;

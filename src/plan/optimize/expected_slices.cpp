@@ -1,5 +1,6 @@
 #include "plan/optimize/expected_slices_internal.h"
 
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -25,15 +26,17 @@ class ExpectedStore {
     }
   }
   // The slice of a subop.
-  WeightSlice slice_of(const Step& subop, int64_t scale_bytes, int64_t weight_bytes) {
+  WeightSlice slice_of(const Step& subop, const Feed& feed) {
+    const auto scale_bytes = static_cast<int64_t>(feed.scale_bytes);
+    const auto weight_bytes = static_cast<int64_t>(feed.weight_bytes);
     const WeightsId values = values_of(subop.weights), scales = scales_of(subop.weights);
     const bool apart = weight_bytes > 0 && (context_.scales_apart || apart_.contains(values));
     WeightSlice slice{
         .weights = subop.weights,
         .first_channel = subop.first_channel,
         .channels = subop.ofm.depth,
-        .cores = {
-            {.scale_bytes = scale_bytes, .weight_offset = apart ? 0 : scale_bytes, .weight_bytes = weight_bytes}}};
+        .cores = {{.scale_bytes = scale_bytes, .weight_offset = apart ? 0 : scale_bytes, .weight_bytes = weight_bytes}},
+        .zeros_per_million = std::llround(feed.zero_rate * 1e6)};
     const auto storage = [&](WeightsId of_values, WeightsId of_scales, int64_t bytes) {
       const auto [entry, is_new] =
           known_.emplace(std::tuple(of_values, of_scales, subop.first_channel, subop.ofm.depth), StorageId());
@@ -72,8 +75,7 @@ void expect_slices(Schedule& schedule, const Context& context, std::span<const B
     const Feed feed = expected_feed(subop, blocks_for_copies.empty() ? stripe.block : blocks_for_copies[i], context);
     if (feed.scale_bytes == 0 || subop.reads_written_weights()) continue;
     stripe.slice = SliceId(schedule.slices.size());
-    schedule.slices.push_back(
-        store.slice_of(subop, static_cast<int64_t>(feed.scale_bytes), static_cast<int64_t>(feed.weight_bytes)));
+    schedule.slices.push_back(store.slice_of(subop, feed));
   }
 }
 

@@ -305,6 +305,10 @@ class SliceStore {
       for (CoreStream& core : slice.cores) core.weight_offset += offset;
       slice.scales = slice.stored = layout_.append(encoded.scales, weights);
     }
+    npu::ValueCounts values;
+    for (const npu::ValueCounts& core : encoded.values) values += core;
+    if (values.values > 0)
+      slice.zeros_per_million = static_cast<int64_t>(values.zeros * uint64_t{1'000'000} / values.values);
     note(slice, encoded.values);
     return slice;
   }

@@ -91,8 +91,8 @@ CARINA_PLAN_ROW(T, F(step), F(ofm), F(block), F(slice), F(staged_table))
 CARINA_PLAN_ROW(T, F(scale_offset), F(scale_bytes), F(weight_offset), F(weight_bytes))
 #undef T
 #define T WeightSlice
-CARINA_PLAN_ROW(T, F(weights), F(first_channel), F(channels), F(cores), F(stored), F(scales), F(staged),
-                F(staged_scales))
+CARINA_PLAN_ROW(T, F(weights), F(first_channel), F(channels), F(cores), F(zeros_per_million), F(stored), F(scales),
+                F(staged), F(staged_scales))
 #undef T
 #define T Storage
 CARINA_PLAN_ROW(T, F(space), F(bytes), F(rolling_rows), F(address))

@@ -84,10 +84,11 @@ struct WeightSlice {
   int64_t first_channel = 0;
   int64_t channels = 0;
   std::vector<CoreStream> cores = {};
-  StorageId stored = {};         // the weights, among the constants
-  StorageId scales = {};         // the same storage, unless other slices use these weights with other scales
-  StorageId staged = {};         // the copy of `stored` that the stripes read, if there is one
-  StorageId staged_scales = {};  // the copy of `scales`, if they have their own storage
+  int64_t zeros_per_million = 0;  // of its weights, padding included: zeros are decoded faster
+  StorageId stored = {};          // the weights, among the constants
+  StorageId scales = {};          // the same storage, unless other slices use these weights with other scales
+  StorageId staged = {};          // the copy of `stored` that the stripes read, if there is one
+  StorageId staged_scales = {};   // the copy of `scales`, if they have their own storage
   bool operator==(const WeightSlice&) const = default;
 };
 

@@ -94,16 +94,24 @@ void emit_with_scalar(Selection& s, const View& dst, const Elementwise& what, co
   }
 }
 
-// The stored value of a constant with one element, if it fits the registers.
+// The stored value of a constant with one element, if it fits the register.
 std::optional<int64_t> scalar_of(Selection& s, const Operand& operand) {
-  constexpr int kScalarBits = 16;
-  if (operand.view.elements() != 1 || operand.type.bits > kScalarBits || !is_constant(s, operand)) return std::nullopt;
+  const ElementType& type = operand.type;
+  if (operand.view.elements() != 1 || type.bits > s.family().abilities.scalar_bits || !is_constant(s, operand))
+    return std::nullopt;
   const std::span<const std::byte> bytes = s.network().material.constants[operand.view.tensor.index()].bytes();
-  const auto element_bytes = static_cast<size_t>(operand.type.bytes());
-  uint16_t bits = 0;
+  const auto element_bytes = static_cast<size_t>(type.bytes());
+  uint32_t bits = 0;
   std::memcpy(&bits, bytes.data() + static_cast<size_t>(operand.view.offset) * element_bytes, element_bytes);
-  if (!operand.type.is_signed) return bits;
-  return operand.type.bits == 8 ? int64_t{static_cast<int8_t>(bits)} : int64_t{static_cast<int16_t>(bits)};
+  if (!type.is_signed) return bits;
+  switch (type.bytes()) {
+    case 1:
+      return static_cast<int8_t>(bits);
+    case 2:
+      return static_cast<int16_t>(bits);
+    default:
+      return static_cast<int32_t>(bits);
+  }
 }
 
 // The operation with a constant of one element as its scalar, which the NPU need not read from memory.

@@ -131,6 +131,21 @@ TEST(Select, constant_of_one_element_is_a_scalar) {
   }
 }
 
+// The register of ethos-u85 has 32 bits, that of the others 16.
+TEST(Select, wide_constant_of_one_element_is_a_scalar_if_the_register_holds_it) {
+  constexpr int32_t kWide = -1010580540;
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt32, {1, 4, 4, 8});
+  const auto wide = b.constant<int32_t>(DType::kInt32, {1, 1, 1, 1}, {kWide});
+  b.graph.outputs = {b.op(TosaOp::SUB, {wide, x}, DType::kInt32, {1, 4, 4, 8})};
+  const auto steps = finished_steps_of(b.graph, "ethos-u85-256");
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].second, SecondOperand::kScalar);
+  EXPECT_EQ(steps[0].scalar, kWide);
+  EXPECT_TRUE(steps[0].swapped) << "the constant is the first operand";
+  for (const Step& step : finished_steps_of(b.graph)) EXPECT_NE(step.second, SecondOperand::kScalar);
+}
+
 TEST(Select, sums_over_planes_use_accumulators) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 4, 6, 6, 8});

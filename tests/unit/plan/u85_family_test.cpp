@@ -212,6 +212,15 @@ TEST(U85Family, weights_of_one_or_two_input_channels_are_two_of_four) {
   }
 }
 
+// Nearly all weights of such a layer are the order's padding, so the decoders are not the limit.
+TEST(U85Family, first_layers_of_one_channel_take_two_of_four_weights) {
+  const Shape shape{16, 5, 5, 1};
+  const Target target = *find_target("ethos-u85-1024", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram");
+  const Schedule schedule = schedule_of(convolution_of(random_weights(shape), shape, 88), target);
+  EXPECT_EQ(schedule.stripes[0].block.sparsity, npu::WeightSparsity::SPARSE_2_4);
+  EXPECT_GT(schedule.slices[0].zeros_per_million, 700'000);
+}
+
 // A layer that multiplies each weight once waits for the decoder. The fast format decodes three times as many weights.
 TEST(U85Family, layers_that_wait_for_the_decoder_take_the_fast_format) {
   const Shape shape{1024, 1, 1, 512};
