@@ -71,6 +71,8 @@ class Call {
   [[nodiscard]] static DType type_of(const Tensor& tensor);
   // The shape of a tensor in the graph, with a last axis of 2 for pairs.
   [[nodiscard]] static Shape graph_shape(const Tensor& tensor);
+  // The constant of the graph: the file's data; uint8 data 128 less.
+  [[nodiscard]] static carina::Tensor graph_constant(const Tensor& tensor);
   // The scale and the zero point of a tensor that is quantized as a whole; the zero point is that of the graph.
   [[nodiscard]] static float scale(const Tensor& tensor) { return tensor.quantization.scales.front(); }
   [[nodiscard]] static int64_t zero_point(const Tensor& tensor) {
