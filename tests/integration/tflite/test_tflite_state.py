@@ -78,3 +78,30 @@ def test_state_has_bits_of_reference_kernels(name, run_carina, tmp_path):
         for i, want in enumerate(reference(content, samples)):
             got = np.load(tmp_path / "out" / str(i) / "output_0.npy")
             assert np.array_equal(got, want), f"seed {seed}, inference {i}: {np.flatnonzero(got != want).size} differ"
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_program_has_bits_of_reference_kernels(name, run_carina, tmp_path):
+    """The operators of the CPU in a .tflite are on the NPU in a .pte, and their states are the program's."""
+    for seed, target in enumerate(
+        ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-u55-32", "ethos-u85-1024"]
+    ):
+        content, samples = BUILDERS[name](seed)
+        (tmp_path / "m.tflite").write_bytes(content)
+        np.save(tmp_path / "in.npy", np.stack(samples))
+        run_carina(["compile", tmp_path / "m.tflite", "--target", target, "-o", tmp_path / "m.pte"])
+        run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
+        got = np.load(tmp_path / "out" / "output_0.npy")
+        for i, want in enumerate(reference(content, samples)):
+            assert np.array_equal(got[i], want), (
+                f"{target}, inference {i}: {np.flatnonzero(got[i] != want).size} differ"
+            )
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_interpreted_graph_begins_with_zero_points(name, run_carina, tmp_path):
+    content, samples = BUILDERS[name](7)
+    (tmp_path / "m.tflite").write_bytes(content)
+    np.save(tmp_path / "in.npy", samples[0])
+    run_carina(["interpret", tmp_path / "m.tflite", "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
+    assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), reference(content, samples[:1])[0])

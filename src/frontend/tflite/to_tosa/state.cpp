@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kCallOnce = "CALL_ONCE", kHandle = "VAR_HANDLE", kRead = "READ_VARIABLE",
                            kAssign = "ASSIGN_VARIABLE";
+constexpr int64_t kMostStateBytes = int64_t{1} << 28;  // of a variable tensor, of which a file holds no bytes
 constexpr std::array kTypes{DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt32, DType::kBool};
 
 }  // namespace
@@ -33,17 +34,35 @@ State::Variable& State::variable_of(const std::string& name) {
       .first->second;
 }
 
+State::State(const Model& model, Builder& builder) : model_(model), b_(builder) {
+  const auto has_form = [](DType type) {
+    return type == DType::kInt8 || type == DType::kUInt8 || type == DType::kBool;
+  };
+  for (const Tensor& tensor : b_.from.tensors)
+    are_inputs_ = are_inputs_ || (tensor.is_variable && is_among(kTypes, tensor.dtype) && !has_form(tensor.dtype));
+  for (const Subgraph& graph : model.subgraphs) {
+    for (const Operator& op : graph.operators) {
+      if (op.name != kAssign || op.inputs.size() < 2 || op.inputs[1] == kAbsent) continue;
+      are_inputs_ = are_inputs_ || !has_form(graph.tensors[static_cast<size_t>(op.inputs[1])].dtype);
+    }
+  }
+}
+
 void State::read_before(Variable& variable) {
   const Shape shape = variable.initial.shape;
-  const ir::Attribute name = variable.name;
+  const DType type = variable.initial.dtype;
   b_.emitter.set_origin(variable.name, {}, {});
-  b_.emitter.emit(TosaOp::VARIABLE, {b_.graph.add_constant(variable.name + ".initial", variable.initial)},
-                  {{"name", name},
-                   {"var_shape", std::vector<int64_t>(shape.dims().begin(), shape.dims().end())},
-                   {"type", variable.initial.dtype}},
-                  std::span<const ir::Emitter::Made>());
-  variable.before = b_.emitter.emit(TosaOp::VARIABLE_READ, {}, {{"name", name}},
-                                    {.dtype = variable.initial.dtype, .shape = shape, .suffix = "before"});
+  if (are_inputs_) {
+    variable.before = b_.graph.add_value(variable.name + ".before", type, shape);
+  } else {
+    const ir::Attribute name = variable.name;
+    b_.emitter.emit(
+        TosaOp::VARIABLE, {b_.graph.add_constant(variable.name + ".initial", variable.initial)},
+        {{"name", name}, {"var_shape", std::vector<int64_t>(shape.dims().begin(), shape.dims().end())}, {"type", type}},
+        std::span<const ir::Emitter::Made>());
+    variable.before = b_.emitter.emit(TosaOp::VARIABLE_READ, {}, {{"name", name}},
+                                      {.dtype = type, .shape = shape, .suffix = "before"});
+  }
   variable.now = variable.before;
 }
 
@@ -52,6 +71,7 @@ void State::read_tensors() {
   for (size_t i = 0; i < b_.from.tensors.size(); ++i) {
     const Tensor& tensor = b_.from.tensors[i];
     if (!tensor.is_variable || b_.values[i].valid() || !is_among(kTypes, tensor.dtype)) continue;
+    if (tensor.bytes() > kMostStateBytes) continue;  // an error of the operator that reads it
     const auto reads = [&](const Operator& op) { return is_among(op.inputs, static_cast<int32_t>(i)); };
     if (std::ranges::none_of(b_.from.operators, reads)) continue;
     const std::vector<int64_t>& zeros = tensor.quantization.zero_points;
@@ -149,13 +169,24 @@ Result<void> State::assign(Call& call, Variable& variable) {
   return {};
 }
 
-void State::write() {
-  const auto write_one = [&](const Variable& variable) {
-    if (!variable.before.valid() || variable.now == variable.before) return;
-    b_.emitter.set_origin(variable.name, {}, {});
+void State::write_one(const Variable& variable) {
+  if (!variable.before.valid()) return;
+  b_.emitter.set_origin(variable.name, {}, {});
+  if (are_inputs_) {
+    // A node gives each output, and no other output.
+    const ValueId now = variable.now;
+    const bool is_made = !b_.graph[now].constant && !is_among(b_.graph.inputs, now) && now != variable.before;
+    const bool is_own = is_made && !is_among(b_.graph.outputs, now);
+    b_.graph.inputs.push_back(variable.before);
+    b_.graph.outputs.push_back(is_own ? now : b_.emitter.unary(TosaOp::IDENTITY, now));
+    b_.graph.states.push_back({.name = variable.name, .initial = variable.initial});
+  } else if (variable.now != variable.before) {
     b_.emitter.emit(TosaOp::VARIABLE_WRITE, {variable.now}, {{"name", ir::Attribute(variable.name)}},
                     std::span<const ir::Emitter::Made>());
-  };
+  }
+}
+
+void State::write() {
   for (const auto& [name, variable] : resources_) write_one(variable);
   for (auto& [tensor, variable] : tensors_) {
     variable.now = b_.values[static_cast<size_t>(tensor)];

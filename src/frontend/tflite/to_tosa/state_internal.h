@@ -11,11 +11,12 @@
 namespace carina::tflite {
 
 // The variables of a model while its main graph becomes nodes. A variable is read once, before its first use, and
-// written once, at the end.
+// written once, at the end. TOSA has variables of int8 and bool. If one has another type, all are state of the graph:
+// inputs and outputs (ir::Graph::states).
 //   Example: v = READ(h); y = v + x; ASSIGN(h, y)    VARIABLE h; v = VARIABLE_READ h; y = v + x; VARIABLE_WRITE h, y
 class State {
  public:
-  State(const Model& model, Builder& builder) : model_(model), b_(builder) {}
+  State(const Model& model, Builder& builder);
 
   // Reads the variable tensors that operators take. They begin with their zero point.
   void read_tensors();
@@ -27,7 +28,7 @@ class State {
   Result<void> run(Call& call);
   // A subgraph that the main graph does not run by CALL_ONCE: a branch, a loop or another signature.
   [[nodiscard]] const Subgraph* unused_graph() const;
-  // Writes the variables that have another value than before the run.
+  // Writes the variables that have another value than before the run. The graph must have its outputs.
   void write();
 
  private:
@@ -42,10 +43,12 @@ class State {
   Result<void> read(Call& call, Variable& variable);
   Result<void> assign(Call& call, Variable& variable);
   void read_before(Variable& variable);
+  void write_one(const Variable& variable);
   Variable& variable_of(const std::string& name);
 
   const Model& model_;
   Builder& b_;
+  bool are_inputs_ = false;
   std::vector<int32_t> initialized_;        // subgraphs that CALL_ONCE has run
   std::map<int32_t, std::string> handles_;  // by tensor
   std::map<std::string, Variable> resources_;

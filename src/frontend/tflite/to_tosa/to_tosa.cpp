@@ -209,6 +209,7 @@ void add_outputs(Builder& b, Diagnostics& errors) {
 
 Result<ir::Module> to_tosa(const Model& model, const std::string& where) {
   Builder b{.from = model.subgraphs.front(), .where = where};
+  b.is_part = model.is_part;
   b.graph.name = "main";
   b.values.resize(b.from.tensors.size());
   Diagnostics errors;
@@ -221,8 +222,8 @@ Result<ir::Module> to_tosa(const Model& model, const std::string& where) {
   add_inputs(b, errors);
   state.read_tensors();
   add_operators(b, state, errors);
-  state.write();
   add_outputs(b, errors);
+  if (errors.empty()) state.write();
   if (!errors.empty()) return std::unexpected(std::move(errors));
   ir::remove_dead(b.graph);
   ir::Module module;
