@@ -18,7 +18,8 @@
 //   e = exp(rest - 1024)            two tables: of even rests, and of the differences to odd ones
 //   e = e * f_0 * ... * f_4         factors by `quarters`: exp(-1/4), exp(-1/2) ... where its bit is set, else 1
 //   r = 2 / (1 + e)                 three Newton steps in Q2.13
-//   logistic(x) = (32767 + sign * (min(4 r, 65534) - 32767)) / 2        tanh(x) = sign * (min(4 r, 65535) - 32768)
+//   logistic(x) = (32767 + sign * (4 r - 32767)) / 2        tanh(x) = sign * (4 r - 32768)
+// The differences saturate to int16.
 // Every product is rounded half up to 15 bits. The results of all 65,536 values of x are those of LiteRT.
 namespace carina::tflite {
 
@@ -76,11 +77,9 @@ std::vector<Factors> factors_by_quarters() {
 // What differs between the functions of a row of gates.
 struct Activations {
   std::vector<int64_t> z_of_input;  // x times this is z
-  std::vector<int64_t> limit;       // of 4 r
   std::vector<int64_t> less;        // taken from 4 r
   void add(int64_t columns, bool is_tanh, int64_t z) {
     z_of_input.insert(z_of_input.end(), static_cast<size_t>(columns), -z);
-    limit.insert(limit.end(), static_cast<size_t>(columns), is_tanh ? 65535 : 65534);
     less.insert(less.end(), static_cast<size_t>(columns), is_tanh ? 32768 : 32767);
   }
 };
@@ -110,19 +109,19 @@ class Unrolled {
   [[nodiscard]] int64_t steps() const { return steps_; }
 
   Result<void> make() {
-    const ValueId from_input = products(call_.value(0), 0, kInputWeights, true);
+    const ValueId from_input = out_.cast(products(call_.value(0), 0, kInputWeights, true), DType::kInt32);
     ValueId hidden = call_.value(kOutputState), cell = call_.value(kCellState);
     const int64_t columns = width();
     const ValueId rows =
         out_.reshape(from_input, time_first_ ? Shape{steps_, batches_, columns} : Shape{batches_, steps_, columns});
     std::vector<ValueId> results;
-    Signed kept = split_sign(out_.cast(cell, DType::kInt32));
+    Signed kept = split_sign(cell);
     for (int64_t t = 0; t < steps_; ++t) {
       const ValueId row = time_first_ ? out_.slice(rows, {t, 0, 0}, Shape{1, batches_, columns})
                                       : out_.slice(rows, {0, t, 0}, Shape{batches_, 1, columns});
       const ValueId sums = gate_sums(out_.reshape(row, Shape{batches_, columns}), hidden);
       cell = next_cell(sums, kept);
-      kept = split_sign(out_.cast(cell, DType::kInt32));
+      kept = split_sign(cell);
       hidden = next_hidden(kept);
       results.push_back(out_.reshape(hidden, time_first_ ? Shape{1, batches_, cells_} : Shape{batches_, 1, cells_}));
     }
@@ -133,7 +132,7 @@ class Unrolled {
 
  private:
   struct Signed {
-    ValueId sign;       // -1, 0 or 1
+    ValueId sign;       // -1, 0 or 1, int16
     ValueId magnitude;  // int32
   };
 
@@ -148,7 +147,7 @@ class Unrolled {
   ValueId columns(ValueId value, size_t gate) {
     return out_.slice(value, {0, static_cast<int64_t>(gate) * cells_}, Shape{batches_, cells_});
   }
-  // a * b / 2^shift, rounded half up.
+  // a * b / 2^shift in int32, rounded half up. Operands of int16 have no shift.
   ValueId product(ValueId a, ValueId b, int shift) {
     const auto shape = broadcast(out_.shape(a), out_.shape(b));
     return out_.emit(TosaOp::MUL, {a, b, out_.integer(DType::kInt8, shift)}, {},
@@ -159,9 +158,13 @@ class Unrolled {
     return out_.emit(TosaOp::ARITHMETIC_RIGHT_SHIFT, {value, number(by)}, {{"round", round}},
                      {.dtype = DType::kInt32, .shape = out_.shape(value), .suffix = "shifted"});
   }
+  // A magnitude below 2^15 in int32 with this sign.
+  ValueId with_sign(ValueId magnitude, ValueId sign) {
+    return product(call_.narrowed(magnitude, DType::kInt16, 0), sign, 0);
+  }
   Signed split_sign(ValueId value) {
-    return {.sign = binary(TosaOp::MAXIMUM, binary(TosaOp::MINIMUM, value, number(1)), number(-1)),
-            .magnitude = out_.unary(TosaOp::ABS, value)};
+    const ValueId sign = out_.clamp(value, int64_t{-1}, int64_t{1});
+    return {.sign = sign, .magnitude = product(value, sign, 0)};
   }
 
   ValueId products(ValueId input, size_t operand, size_t weights, bool has_bias);
@@ -190,24 +193,6 @@ class Unrolled {
   const Tensor* hidden_ = nullptr;
   ValueId output_gate_;
 };
-
-// Whether no int8 input has a product beyond int16.
-bool fits_16(const std::vector<int64_t>& matrix, const std::vector<Multiplier>& multipliers, int64_t zero_point) {
-  const size_t depth = matrix.size() / multipliers.size();
-  for (size_t row = 0; row < multipliers.size(); ++row) {
-    int64_t least = 0, most = 0;
-    for (const int64_t weight : std::span(matrix).subspan(row * depth, depth)) {
-      const int64_t low = weight * (-128 - zero_point), high = weight * (127 - zero_point);
-      least += std::min(low, high);
-      most += std::max(low, high);
-    }
-    const double factor = std::ldexp(multipliers[row].multiplier, multipliers[row].exponent - 31);
-    constexpr double kMargin = 2;  // of roundings
-    const double largest = static_cast<double>(std::max(most, -least)) * factor;
-    if (largest + kMargin > std::numeric_limits<int16_t>::max()) return false;
-  }
-  return true;
-}
 
 // The products of the rows of `input` and the weights of all gates, in int16 of Q3.12, which saturates.
 ValueId Unrolled::products(ValueId input, size_t operand, size_t weights, bool has_bias) {
@@ -242,15 +227,13 @@ ValueId Unrolled::products(ValueId input, size_t operand, size_t weights, bool h
                  {"acc_type", DType::kInt32}},
                 {.dtype = DType::kInt32, .shape = Shape{1, 1, rows, width()}, .suffix = "sum"});
   // LiteRT saturates the products of the inputs, but of those of the state only the sum.
-  const bool fits = has_bias || fits_16(matrix, multipliers, Call::zero_point(call_.in(operand)));
-  const DType type = fits ? DType::kInt16 : DType::kInt32;
+  const DType type = has_bias ? DType::kInt16 : DType::kInt32;
   return out_.reshape(call_.rescale(total, {.multipliers = multipliers, .to = type}), Shape{rows, width()});
 }
 
 ValueId Unrolled::gate_sums(ValueId from_input, ValueId hidden) {
   const ValueId from_state = products(hidden, kOutputState, kRecurrentWeights, false);
-  const ValueId sum = binary(TosaOp::ADD, out_.cast(from_input, DType::kInt32), out_.cast(from_state, DType::kInt32));
-  return out_.cast(call_.narrowed(sum, DType::kInt16, 0), DType::kInt32);
+  return call_.narrowed(binary(TosaOp::ADD, from_input, from_state), DType::kInt16, 0);
 }
 
 // One factor of exp by the number of quarters, an int8 value below 0: two tables of bytes, which are one on an NPU.
@@ -299,13 +282,13 @@ ValueId Unrolled::reciprocal(ValueId e) {
   return r;
 }
 
-// min(4 r, limit) - less: tanh of a magnitude, and twice the logistic function less 1/2.
+// 4 r - less in int16, saturated: tanh of a magnitude, and twice the logistic function less 1/2.
 ValueId Unrolled::unsigned_results(ValueId magnitude, const Activations& activations) {
   ValueId z = product(magnitude, row_of(activations.z_of_input), 0);
   if (std::ranges::min(activations.z_of_input) * kOneQ15 < -kMostQuarters * kQuarter)
     z = binary(TosaOp::MAXIMUM, z, number(-kMostQuarters * kQuarter));
   const ValueId r = product(reciprocal(exponential(z)), number(4), 0);
-  return binary(TosaOp::SUB, binary(TosaOp::MINIMUM, r, row_of(activations.limit)), row_of(activations.less));
+  return call_.narrowed(binary(TosaOp::SUB, r, row_of(activations.less)), DType::kInt16, 0);
 }
 
 ValueId Unrolled::next_cell(ValueId sums, const Signed& cell) {
@@ -321,9 +304,9 @@ ValueId Unrolled::next_cell(ValueId sums, const Signed& cell) {
   const ValueId input =
       gates_.front() == kInputGate ? columns(opened, 0) : binary(TosaOp::SUB, number(kOneQ15 - 1), forget);
   // Products are rounded half away from zero: magnitudes are rounded, and get their signs afterwards.
-  const ValueId kept = product(product(forget, cell.magnitude, 15), cell.sign, 0);
-  const ValueId added =
-      product(product(input, columns(values, logistics), 30 + cell_log2_), columns(gates.sign, logistics), 0);
+  const ValueId candidate = out_.cast(columns(values, logistics), DType::kInt32);
+  const ValueId kept = with_sign(product(forget, cell.magnitude, 15), cell.sign);
+  const ValueId added = with_sign(product(input, candidate, 30 + cell_log2_), columns(gates.sign, logistics));
   const float clip = call_.options().cell_clip;
   int64_t low = -kOneQ15, high = kOneQ15 - 1;
   if (clip > 0) {
