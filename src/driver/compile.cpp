@@ -73,7 +73,7 @@ Result<Compilation> compile_file(const CompileRequest& request, const backends::
   CARINA_TRY(const CompileOptions options, options_of(request, log));
   log.progress("read", 0, 1);
   if (is_graph(request)) {
-    CARINA_TRY(ir::Graph graph, read_tosa_graph(request, log));
+    CARINA_TRY(TosaGraph graph, read_tosa_graph(request, log));
     Compilation compilation = compile_tosa(std::move(graph), request.model, options, backend, log);
     note_state(compilation, log);
     return compilation;

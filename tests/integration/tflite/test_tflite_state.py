@@ -105,3 +105,12 @@ def test_interpreted_graph_begins_with_zero_points(name, run_carina, tmp_path):
     np.save(tmp_path / "in.npy", samples[0])
     run_carina(["interpret", tmp_path / "m.tflite", "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
     assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), reference(content, samples[:1])[0])
+
+
+def test_explain_has_a_row_for_each_operator_of_the_file(run_carina, tmp_path):
+    (tmp_path / "m.tflite").write_bytes(lstm(7)[0])
+    done = run_carina(["explain", tmp_path / "m.tflite", "--target", "ethos-u55-128", "--json"])
+    rows = [row for row in done.json["nodes"] if row["op"] == "UNIDIRECTIONAL_SEQUENCE_LSTM"]
+    assert [(row["name"], row["runs_on"]) for row in rows] == [("y", "npu")]
+    assert rows[0]["reason"].startswith("supported, as ") and "tosa.CONV2D" in rows[0]["reason"]
+    assert rows[0]["cycles"] > 0.9 * done.json["cycles"]
