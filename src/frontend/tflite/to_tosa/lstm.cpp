@@ -19,8 +19,8 @@
 //   e = e * f_0 * ... * f_4         factors by `quarters`: exp(-1/4), exp(-1/2) ... where its bit is set, else 1
 //   r = 2 / (1 + e)                 three Newton steps in Q2.13
 //   logistic(x) = (32767 + sign * (4 r - 32767)) / 2        tanh(x) = sign * (4 r - 32768)
-// The differences saturate to int16.
-// Every product is rounded half up to 15 bits. The results of all 65,536 values of x are those of LiteRT.
+// The differences saturate to int16. Every product is rounded half up to 15 bits. The results of all 65,536 values of x
+// are those of LiteRT. docs/adr/0112 says what was tried instead.
 namespace carina::tflite {
 
 namespace {
