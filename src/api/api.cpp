@@ -332,8 +332,9 @@ Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames&
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
     CARINA_TRY(ir::Graph graph, only_graph(tosa));
     const CompileOptions whole{.partition = {}, .delegate = options};
-    return finished(driver::compile_tosa(std::move(graph), "TOSA graph", compile_options(whole), backend, log), backend,
-                    options);
+    return finished(
+        driver::compile_tosa({.graph = std::move(graph)}, "TOSA graph", compile_options(whole), backend, log), backend,
+        options);
   });
 }
 

@@ -165,21 +165,27 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
   return compilation;
 }
 
-Compilation compile_tosa(ir::Graph tosa, const std::string& where, const CompileOptions& options,
+Compilation compile_tosa(TosaGraph file, const std::string& where, const CompileOptions& options,
                          const backends::Backend& backend, const Log& log) {
+  const bool is_litert = !file.operators.empty();
+  ir::Graph tosa = file.graph;
   for (size_t n = 0; n < tosa.nodes.size(); ++n) tosa.nodes[n].origin = ir::NodeId(n);
-  Compilation compilation{.model = {.name = where, .nodes = listed(tosa), .graph = tosa},
+  Compilation compilation{.model = {.name = where,
+                                    .nodes = is_litert ? std::move(file.operators) : listed(tosa),
+                                    .graph = is_litert ? std::move(file.graph) : tosa},
                           .delegated = {},
                           .package = {},
                           .legalized = {},
                           .dispositions = {},
                           .errors = {}};
-  compilation.model.quantization = "as in the TOSA file";
+  compilation.model.quantization = is_litert ? "as in the LiteRT file" : "as in the TOSA file";
   set_budgets(compilation, options);
   const auto compile = [&](Compilation& made, const backends::DelegateOptions& delegate, const Log& notes) {
-    auto delegated = compile_delegates(whole_graph_delegated(tosa), backend, delegate, notes);
+    const std::string_view reason = is_litert ? "supported" : "TOSA input";
+    auto delegated = compile_delegates(whole_graph_delegated(tosa, reason), backend, delegate, notes);
     if (!delegated) {
       made.errors = std::move(delegated).error();
+      if (is_litert) made.errors = about_origins(std::move(made.errors), made.model.graph);
       return;
     }
     made.delegated = *std::move(delegated);

@@ -71,8 +71,15 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
 Compilation compile_model(models::Model model, const CompileOptions& options, const backends::Backend& backend,
                           const Log& log);
 
-// Compiles a TOSA graph to a program of one delegate.
-Compilation compile_tosa(ir::Graph tosa, const std::string& where, const CompileOptions& options,
+// A TOSA graph from a file. The origins of the nodes of a LiteRT file are its operators; else there are none.
+struct TosaGraph {
+  ir::Graph graph;
+  std::vector<pt2::ModelNode> operators = {};
+};
+
+// Compiles a TOSA graph to a program of one delegate. The report has a row for each operator of a LiteRT file, else for
+// each node.
+Compilation compile_tosa(TosaGraph file, const std::string& where, const CompileOptions& options,
                          const backends::Backend& backend, const Log& log);
 
 // True if the compilation succeeded or if its errors are about nodes of the model, so that a per-node report exists.

@@ -73,7 +73,7 @@ Result<Compilation> compile_file(const CompileRequest& request, const backends::
   CARINA_TRY(const CompileOptions options, options_of(request, log));
   log.progress("read", 0, 1);
   if (is_graph(request)) {
-    CARINA_TRY(ir::Graph graph, read_tosa_graph(request, log));
+    CARINA_TRY(TosaGraph graph, read_tosa_graph(request, log));
     Compilation compilation = compile_tosa(std::move(graph), request.model, options, backend, log);
     note_state(compilation, log);
     return compilation;
@@ -301,20 +301,29 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   return report;
 }
 
+namespace {
+
+void warn_of_state(const ir::Graph& graph, const std::string& path, const Log& log) {
+  if (graph.states.empty()) return;
+  log.note(
+      {.where = path,
+       .what =
+           "the model keeps state, which a TOSA file does not: it is among the inputs and outputs, as the last ones",
+       .severity = Severity::kWarning});
+}
+
+}  // namespace
+
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {
   const ScopedThreadPool pool(request.model.threads);
   const std::string& path = request.model.model;
   if (is_graph(request.model)) {
     CARINA_TRY(const ir::Module module, graph_of(request.model, request.limits.level));
+    warn_of_state(module.main(), path, log);
     return files::write_sound_tosa(module, request.version, request.limits, path);
   }
   CARINA_TRY(const models::Model model, quantized_model(request.model, log));
-  if (!model.graph.states.empty())
-    log.note({.where = path,
-              .what =
-                  "the model keeps state, which a TOSA file does not: it is among the inputs and outputs, as the last "
-                  "ones",
-              .severity = Severity::kWarning});
+  warn_of_state(model.graph, path, log);
   CARINA_TRY(lower::Lowered lowered,
              lower::to_tosa(model.graph, kTosaFile,
                             models::options_for(request.model.passes, lower::clean_up_pipeline()), log));

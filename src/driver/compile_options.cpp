@@ -163,7 +163,14 @@ bool is_graph(const CompileRequest& request) {
   return is_one && !is_float_tflite(request);
 }
 
-Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level) {
+namespace {
+
+struct FileGraph {
+  ir::Module module;
+  std::vector<pt2::ModelNode> operators = {};  // of a LiteRT file: the origins of the nodes
+};
+
+Result<FileGraph> file_graph(const CompileRequest& request, const std::string& level) {
   using enum files::FileKind;
   CARINA_TRY(const Buffer file, model_file(request));
   const bool has_path = request.file.size() == 0;
@@ -172,9 +179,21 @@ Result<ir::Module> graph_of(const CompileRequest& request, const std::string& le
     const auto borders = request.quantize.io.empty() ? files::FloatBorders::kKept : files::FloatBorders::kCut;
     CARINA_TRY(files::TfliteGraph graph,
                files::sound_tflite(file, request.model, level, borders, rounding_of(request)));
-    return std::move(graph.module);
+    FileGraph out{.module = std::move(graph.module)};
+    for (files::NamedOperator& op : graph.operators)
+      out.operators.push_back({.name = std::move(op.name), .op = std::move(op.op), .source = {}});
+    return out;
   }
-  return has_path ? files::sound_tosa(file, request.model, level) : files::sound_graph(file, request.model, level);
+  CARINA_TRY(ir::Module module,
+             has_path ? files::sound_tosa(file, request.model, level) : files::sound_graph(file, request.model, level));
+  return FileGraph{.module = std::move(module)};
+}
+
+}  // namespace
+
+Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level) {
+  CARINA_TRY(FileGraph made, file_graph(request, level));
+  return std::move(made.module);
 }
 
 Result<Buffer> pt2_file(const CompileRequest& request) {
@@ -195,15 +214,16 @@ Result<Buffer> tflite_file(const CompileRequest& request) {
                .fault = Fault::kUsage});
 }
 
-Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
+Result<TosaGraph> read_tosa_graph(const CompileRequest& request, const Log& log) {
   const bool has_data = request.samples || !request.calibration.empty();
   if (has_data || is_asked_to_quantize(request)) {
     log.note({.where = request.model,
               .what = "the calibration data are not used: the types of a TOSA file are fixed",
               .severity = Severity::kNote});
   }
-  CARINA_TRY(ir::Module module, graph_of(request, "8K"));
-  return flat_tosa(std::move(module), request.loop_rounds, request.model, log);
+  CARINA_TRY(FileGraph made, file_graph(request, "8K"));
+  CARINA_TRY(ir::Graph graph, flat_tosa(std::move(made.module), request.loop_rounds, request.model, log));
+  return TosaGraph{.graph = std::move(graph), .operators = std::move(made.operators)};
 }
 
 }  // namespace carina::driver

@@ -32,7 +32,7 @@ Result<Buffer> pt2_file(const CompileRequest& request);
 // Returns the bytes of a .tflite, which is the only input of a .tflite as the output.
 Result<Buffer> tflite_file(const CompileRequest& request);
 
-// Reads a TOSA or VGF file as one graph (flat_tosa.h). Errors: those of graph_of() and flat_tosa().
-Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log);
+// Reads a TOSA, VGF or LiteRT file as one graph (flat_tosa.h). Errors: those of graph_of() and flat_tosa().
+Result<TosaGraph> read_tosa_graph(const CompileRequest& request, const Log& log);
 
 }  // namespace carina::driver

@@ -29,7 +29,8 @@ constexpr std::string_view kFoldedReason = "folded into its neighbors, a constan
 using Parts = std::vector<const partition::Decision*>;
 
 std::string_view bare_op(std::string_view op) {
-  return op.substr(0, op.rfind('.'));
+  const size_t last = op.rfind('.');
+  return op.find('.') == last ? op : op.substr(0, last);  // "tosa.MUL" has no overload
 }
 
 // Formats what a node became: "aten.conv2d, 2 aten.view". Empty if it became only itself.

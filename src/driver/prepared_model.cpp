@@ -13,7 +13,9 @@ Result<PreparedModel> prepare_for(const CompileRequest& request, const backends:
   PreparedModel prepared{
       .file = request.model, .model = {}, .is_tosa = is_graph(request), .cache = std::make_shared<CompileCache>()};
   if (prepared.is_tosa) {
-    CARINA_TRY(prepared.model.graph, read_tosa_graph(request, log));
+    CARINA_TRY(TosaGraph read, read_tosa_graph(request, log));
+    prepared.model.graph = std::move(read.graph);
+    prepared.model.nodes = std::move(read.operators);
     return prepared;
   }
   CARINA_TRY(const CompileOptions options, options_of(request, log));
@@ -62,7 +64,9 @@ Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest
   options->delegate.streams = &prepared.cache->streams;
   options->split.cache = &prepared.cache->splits;
   if (prepared.calibrated) keep_floats(*options);
-  if (prepared.is_tosa) return compile_tosa(prepared.model.graph, prepared.file, *options, backend, log);
+  if (prepared.is_tosa)
+    return compile_tosa({.graph = prepared.model.graph, .operators = prepared.model.nodes}, prepared.file, *options,
+                        backend, log);
   return compile_model(prepared.model, *options, backend, log);
 }
 

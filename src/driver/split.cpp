@@ -76,7 +76,7 @@ Result<Split> split_graph(const ir::Graph& normalized, const backends::Backend& 
   return split;
 }
 
-Split whole_graph_delegated(ir::Graph tosa) {
+Split whole_graph_delegated(ir::Graph tosa, std::string_view reason) {
   partition::Partitioned result;
   ir::Node call{.op = AtenOp::executorch_call_delegate_default,
                 .name = "delegate_0",
@@ -102,7 +102,7 @@ Split whole_graph_delegated(ir::Graph tosa) {
                                 .source = node.source,
                                 .runs_on_npu = true,
                                 .delegate = 0,
-                                .reason = "TOSA input",
+                                .reason = std::string(reason),
                                 .hint = {}});
   }
   Split split{.partitioned = std::move(result), .tosa = {}};

@@ -45,7 +45,8 @@ Result<Split> split_graph(const ir::Graph& normalized, const backends::Backend& 
 // Replaces each node of `graph` in the diagnostics by the node that it was made from.
 Diagnostics about_origins(Diagnostics errors, const ir::Graph& graph);
 
-// Returns a TOSA graph as a program of one delegate call with the graph's inputs, outputs and state.
-Split whole_graph_delegated(ir::Graph tosa);
+// Returns a TOSA graph as a program of one delegate call with the graph's inputs, outputs and state. `reason`: why the
+// NPU runs a node.
+Split whole_graph_delegated(ir::Graph tosa, std::string_view reason);
 
 }  // namespace carina::driver

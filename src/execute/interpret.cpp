@@ -138,11 +138,13 @@ struct Loaded {
 
   [[nodiscard]] std::vector<datasets::InputType> input_types() const {
     std::vector<datasets::InputType> types = datasets::input_types(module.main());
+    types.resize(module.main().inputs_without_state());
     for (size_t i = 0; borders && i < types.size(); ++i) types[i].dtype = borders->inputs[i].declared;
     return types;
   }
   [[nodiscard]] datasets::Sample stored(datasets::Sample sample) const {
     for (size_t i = 0; borders && i < sample.size(); ++i) sample[i] = tflite::to_stored(sample[i], borders->inputs[i]);
+    for (const ir::State& state : module.main().states) sample.push_back(state.initial);
     return sample;
   }
   [[nodiscard]] Tensor declared(const Tensor& output, size_t i) const {
@@ -186,7 +188,7 @@ Result<Interpreted> interpret(const InterpretRequest& request, const Log& log) {
   CARINA_TRY(const std::vector<Tensor> outputs, interpreter.run(sample));
   CARINA_CHECKED(dump.status());
   std::vector<datasets::NamedTensor> named;
-  for (size_t i = 0; i < outputs.size(); ++i)
+  for (size_t i = 0; i < module.main().outputs_without_state(); ++i)
     named.push_back({.name = module.main()[module.main().outputs[i]].name, .tensor = loaded.declared(outputs[i], i)});
   results::InterpretReport report{.model = request.model,
                                   .outputs = {},

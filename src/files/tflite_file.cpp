@@ -15,6 +15,12 @@ Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, c
   model.subgraphs.front().rounding = rounding;
   TfliteGraph out;
   if (borders == FloatBorders::kCut) out.borders = tflite::cut_float_borders(model);
+  const tflite::Subgraph& graph = model.subgraphs.front();
+  for (const tflite::Operator& op : graph.operators) {
+    const bool is_named = !op.outputs.empty();
+    out.operators.push_back(
+        {.name = is_named ? graph.tensors[static_cast<size_t>(op.outputs.front())].name : op.name, .op = op.name});
+  }
   CARINA_TRY(out.module, sound_model(model, where, level));
   return out;
 }

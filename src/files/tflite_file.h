@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "carina/buffer.h"
 #include "carina/result.h"
@@ -10,10 +11,17 @@
 
 namespace carina::files {
 
+// An operator by its first result's name, as in Netron.
+struct NamedOperator {
+  std::string name;
+  std::string op;
+};
+
 // A LiteRT file as a verified TOSA graph of integers, and what its inputs and outputs are in the file.
 struct TfliteGraph {
   ir::Module module;
   tflite::Borders borders;
+  std::vector<NamedOperator> operators = {};  // the origins of the nodes
 };
 
 // What becomes of float inputs and outputs. kCut: QUANTIZE and DEQUANTIZE there are left out.

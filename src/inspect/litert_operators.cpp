@@ -20,6 +20,8 @@ std::string litert_operators_page() {
   for (const std::string_view name : tflite::operators_with_kernels()) operators[name].cpu = true;
   for (const std::string_view name : {"ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE"})
     operators[name].cpu = true;  // the state of a program, which has no kernels
+  // These run on the NPU in a .pte only: their states are variable tensors, which the CPU keeps.
+  for (const std::string_view name : {"SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"}) operators[name].npu = false;
   std::string page =
       "# Supported operators\n\n"
       "Operators of LiteRT files and where they run. Types and forms that an NPU does not support stay on the CPU;\n"

@@ -31,8 +31,8 @@ bool Planner::is_only_viewed(ir::ValueId value) const {
   if (!views_[value.index()] || is_seen_[value.index()] || users_[value.index()].empty()) return false;
   return std::ranges::all_of(users_[value.index()], [&](ir::NodeId user) {
     const ir::Node& node = graph_[user];
-    // A RESHAPE copies nothing, so it is not turned into a copy.
-    return node.inputs.front() == value && views_[node.outputs.front().index()] &&
+    // A RESHAPE copies nothing, so it is not turned into a copy. VARIABLE_WRITE has no output.
+    return node.inputs.front() == value && !node.outputs.empty() && views_[node.outputs.front().index()] &&
            (!copies_nothing(node) || done_[user.index()]);
   });
 }

@@ -83,9 +83,9 @@ std::vector<bool> is_output(const Graph& graph) {
 
 namespace {
 
-// Returns whether the node has an effect besides its outputs.
+// Returns whether the node has an effect besides its outputs: it declares or writes a variable.
 bool has_effect(const Node& node) {
-  return node.op.is_tosa() && node.op.tosa() == TosaOp::VARIABLE_WRITE;
+  return node.op == Op(TosaOp::VARIABLE) || node.op == Op(TosaOp::VARIABLE_WRITE);
 }
 
 std::vector<bool> live_nodes(const Graph& graph) {

@@ -105,7 +105,7 @@ Model model_of(const Subgraph& graph, const Part& part) {
                .operators = {},
                .rounding = graph.rounding};
   for (const size_t i : part.operators) cut.operators.push_back(graph.operators[i]);
-  return {.description = {}, .subgraphs = {std::move(cut)}};
+  return {.description = {}, .subgraphs = {std::move(cut)}, .is_part = true};
 }
 
 }  // namespace carina::tflite

@@ -78,3 +78,39 @@ def test_state_has_bits_of_reference_kernels(name, run_carina, tmp_path):
         for i, want in enumerate(reference(content, samples)):
             got = np.load(tmp_path / "out" / str(i) / "output_0.npy")
             assert np.array_equal(got, want), f"seed {seed}, inference {i}: {np.flatnonzero(got != want).size} differ"
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_program_has_bits_of_reference_kernels(name, run_carina, tmp_path):
+    """The operators of the CPU in a .tflite are on the NPU in a .pte, and their states are the program's."""
+    for seed, target in enumerate(
+        ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-u55-32", "ethos-u85-1024"]
+    ):
+        content, samples = BUILDERS[name](seed)
+        (tmp_path / "m.tflite").write_bytes(content)
+        np.save(tmp_path / "in.npy", np.stack(samples))
+        run_carina(["compile", tmp_path / "m.tflite", "--target", target, "-o", tmp_path / "m.pte"])
+        run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
+        got = np.load(tmp_path / "out" / "output_0.npy")
+        for i, want in enumerate(reference(content, samples)):
+            assert np.array_equal(got[i], want), (
+                f"{target}, inference {i}: {np.flatnonzero(got[i] != want).size} differ"
+            )
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_interpreted_graph_begins_with_zero_points(name, run_carina, tmp_path):
+    content, samples = BUILDERS[name](7)
+    (tmp_path / "m.tflite").write_bytes(content)
+    np.save(tmp_path / "in.npy", samples[0])
+    run_carina(["interpret", tmp_path / "m.tflite", "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
+    assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), reference(content, samples[:1])[0])
+
+
+def test_explain_has_a_row_for_each_operator_of_the_file(run_carina, tmp_path):
+    (tmp_path / "m.tflite").write_bytes(lstm(7)[0])
+    done = run_carina(["explain", tmp_path / "m.tflite", "--target", "ethos-u55-128", "--json"])
+    rows = [row for row in done.json["nodes"] if row["op"] == "UNIDIRECTIONAL_SEQUENCE_LSTM"]
+    assert [(row["name"], row["runs_on"]) for row in rows] == [("y", "npu")]
+    assert rows[0]["reason"].startswith("supported, as ") and "tosa.CONV2D" in rows[0]["reason"]
+    assert rows[0]["cycles"] > 0.9 * done.json["cycles"]

@@ -24,7 +24,7 @@ TEST(WrongDelegate, there_is_no_program_and_no_second_attempt) {
     ++calls;
     return fail({.where = tosa.nodes[1].name, .what = "other values", .fault = Fault::kInternal, .node = 1});
   };
-  const Compilation compilation = compile_tosa(one_convolution(), "m.tosa", {}, backend, {});
+  const Compilation compilation = compile_tosa({.graph = one_convolution()}, "m.tosa", {}, backend, {});
   EXPECT_FALSE(compilation.package);
   EXPECT_EQ(calls, 1);
   ASSERT_EQ(compilation.errors.size(), 1);
@@ -39,7 +39,7 @@ TEST(WrongDelegate, right_one_has_its_check_in_the_report) {
        {std::pair{options::Check::kQuick, true}, {options::Check::kFull, true}, {options::Check::kOff, false}}) {
     CompileOptions options;
     options.delegate.check = check;
-    const Compilation compilation = compile_tosa(one_convolution(), "m.tosa", options, backend, {});
+    const Compilation compilation = compile_tosa({.graph = one_convolution()}, "m.tosa", options, backend, {});
     ASSERT_TRUE(compilation.delegated) << to_string(compilation.errors);
     const auto& report = compilation.delegated->delegates.front().report;
     EXPECT_EQ(report.check.has_value(), is_checked);

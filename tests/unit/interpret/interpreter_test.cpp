@@ -179,6 +179,37 @@ TEST(Variable, value_persists_between_runs) {
   EXPECT_EQ(next(), 100);
 }
 
+// The slice is a view of the input, which only the variable reads.
+TEST(Variable, slice_is_written) {
+  Builder b;
+  const ir::ValueId x = b.input("x", kInt32, {2});
+  const ir::ValueId first = b.constant(i32({1}, {100}));
+  const ir::Attributes named{{"name", std::string("state")}};
+  b.graph().add_node(
+      {.op = TosaOp::VARIABLE,
+       .name = "state",
+       .inputs = {first},
+       .outputs = {},
+       .attributes = {{"name", std::string("state")}, {"var_shape", std::vector<int64_t>{1}}, {"type", kInt32}},
+       .source = {}});
+  b.output(b.add(TosaOp::VARIABLE_READ, {}, kInt32, {1}, named));
+  const ir::ValueId slice =
+      b.add(TosaOp::SLICE, {x, b.constant(testing::shape_of({1})), b.constant(testing::shape_of({1}))}, kInt32, {1});
+  b.graph().add_node({.op = TosaOp::VARIABLE_WRITE,
+                      .name = "write",
+                      .inputs = {slice},
+                      .outputs = {},
+                      .attributes = named,
+                      .source = {}});
+  auto interpreter = Interpreter::create(b.module, {});
+  ASSERT_TRUE(interpreter) << to_string(interpreter.error());
+  const auto next = [&] {
+    return interpreter->run(std::vector{i32({2}, {5, 7})}).value().front().values<int32_t>()[0];
+  };
+  EXPECT_EQ(next(), 100);
+  EXPECT_EQ(next(), 7);
+}
+
 TEST(Profile, each_node_is_counted) {
   Options options;
   options.profiling = Profiling::kOn;

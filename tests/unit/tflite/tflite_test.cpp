@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "frontend/tflite/kernels/fixed_point_internal.h"
 #include "frontend/tflite/reader.h"
-#include "frontend/tflite/to_tosa/fixed_point_internal.h"
 #include "ir/pass.h"
 #include "tflite/files.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "frontend/tflite/to_tosa/fixed_point_internal.h"
+#include "frontend/tflite/kernels/fixed_point_internal.h"
 
 // gemmlowp's fixed-point functions, in 16 bits: a Taylor polynomial of exp around -1/8 times powers of e^(1/4), and
 // three Newton steps for a division by 1 + e. Sums wrap and products are rounded half up, unless said otherwise.
@@ -88,6 +88,14 @@ int16_t reciprocal_of_half(int16_t x) {
 }
 
 }  // namespace
+
+int16_t exp_of_rest_16(int rest) {
+  return exp_near_zero_16(wrapped((rest - 1024) * 8));
+}
+
+int16_t exp_of_quarters_16(int log2) {
+  return kFactors16[static_cast<size_t>(log2)].exp;
+}
 
 int16_t logistic_16(int16_t x) {
   if (x == 0) return 1 << 14;

@@ -6,8 +6,9 @@
 #include <optional>
 
 #include "frontend/tflite/kernels/fixed_point_16_internal.h"
+#include "frontend/tflite/kernels/fixed_point_internal.h"
 #include "frontend/tflite/kernels/kernel_call_internal.h"
-#include "frontend/tflite/to_tosa/fixed_point_internal.h"
+#include "frontend/tflite/kernels/lstm_internal.h"
 
 // UNIDIRECTIONAL_SEQUENCE_LSTM of int8 with an int16 cell state, step by step:
 //   gate   = f(W x + b + R h)                 f: logistic, or tanh for the cell's gate; int16 in Q3.12
@@ -18,26 +19,11 @@ namespace carina::tflite {
 
 namespace {
 
-// The order of the gates among the operator's inputs.
-enum Gate : size_t { kInputGate, kForgetGate, kCellGate, kOutputGate, kGates };
-
-constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kPeephole = 9, kGateBiases = 12, kProjection = 16,
-                 kOutputState = 18, kCellState = 19, kLayerNorm = 20, kLstmOperands = 24, kHidden = 4;
-
 // The exponent of a power of two.
 std::optional<int> exact_log2(float value) {
   int exponent = 0;
   if (std::frexp(value, &exponent) != 0.5F) return std::nullopt;
   return exponent - 1;
-}
-
-// The tensor with the quantization of the hidden state.
-const Tensor& hidden_of(const KernelCall& call) {
-  if (call.op().intermediates.size() <= kHidden) return call.out();
-  const Tensor& hidden = call.intermediate(kHidden);
-  const bool is_quantized = hidden.quantization.scales.size() == 1 && KernelCall::scale(hidden) > 0 &&
-                            std::abs(KernelCall::zero_point(hidden)) <= 128;
-  return is_quantized ? hidden : call.out();
 }
 
 constexpr double kUnitsOfGate = 4096;  // Q3.12
@@ -189,6 +175,15 @@ Result<void> check_gates(const KernelCall& call, const std::string& where, const
 }
 
 }  // namespace
+
+const Tensor& hidden_of(const KernelCall& call) {
+  constexpr size_t kHidden = 4;
+  if (call.op().intermediates.size() <= kHidden) return call.out();
+  const Tensor& hidden = call.intermediate(kHidden);
+  const bool is_quantized = hidden.quantization.scales.size() == 1 && KernelCall::scale(hidden) > 0 &&
+                            std::abs(KernelCall::zero_point(hidden)) <= 128;
+  return is_quantized ? hidden : call.out();
+}
 
 Result<void> check_lstm(const KernelCall& call, const std::string& where) {
   for (const size_t i : {size_t{0}, kOutputState, kCellState}) {

@@ -1,8 +1,8 @@
 #include <array>
 #include <vector>
 
+#include "frontend/tflite/kernels/float_sum_internal.h"
 #include "frontend/tflite/kernels/kernel_call_internal.h"
-#include "frontend/tflite/to_tosa/float_sum_internal.h"
 
 // SUM of quantized integers (FloatSum), for those ratios of scales of which the NPU has no form.
 namespace carina::tflite {

@@ -11,17 +11,12 @@ namespace carina::tflite {
 
 using ir::ValueId;
 
-namespace {
-
-// The constant of the graph: the file's data; uint8 data 128 less.
-carina::Tensor graph_constant(const Tensor& tensor) {
+carina::Tensor Call::graph_constant(const Tensor& tensor) {
   if (tensor.dtype != DType::kUInt8) return {.dtype = tensor.dtype, .shape = tensor.shape, .data = tensor.data};
   MutableTensor moved(DType::kInt8, tensor.shape);
   std::ranges::transform(tensor.data.bytes(), moved.bytes().begin(), [](std::byte b) { return b ^ std::byte{0x80}; });
   return std::move(moved).freeze();
 }
-
-}  // namespace
 
 DType Call::type_of(const Tensor& tensor) {
   if (is_pair(tensor)) return DType::kInt32;

@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "carina/result.h"
+#include "frontend/tflite/kernels/fixed_point_internal.h"
+#include "frontend/tflite/kernels/kernel_call_internal.h"
 #include "frontend/tflite/model.h"
-#include "frontend/tflite/to_tosa/fixed_point_internal.h"
 #include "ir/emitter.h"
 
 namespace carina::tflite {
@@ -44,6 +45,7 @@ struct Builder {
   ir::Graph graph = {};
   ir::Emitter emitter{graph};
   std::vector<ir::ValueId> values = {};  // by tensor; invalid: not made yet
+  bool is_part = false;                  // Model::is_part
 };
 
 // The operands, results and options of one operator, and what it is built of.
@@ -71,6 +73,8 @@ class Call {
   [[nodiscard]] static DType type_of(const Tensor& tensor);
   // The shape of a tensor in the graph, with a last axis of 2 for pairs.
   [[nodiscard]] static Shape graph_shape(const Tensor& tensor);
+  // The constant of the graph: the file's data; uint8 data 128 less.
+  [[nodiscard]] static carina::Tensor graph_constant(const Tensor& tensor);
   // The scale and the zero point of a tensor that is quantized as a whole; the zero point is that of the graph.
   [[nodiscard]] static float scale(const Tensor& tensor) { return tensor.quantization.scales.front(); }
   [[nodiscard]] static int64_t zero_point(const Tensor& tensor) {
@@ -80,6 +84,12 @@ class Call {
   ir::ValueId value(size_t i);
   // The integers of a constant operand. Error: it is not one.
   Result<std::vector<int64_t>> constant(size_t i, std::string_view what) const;
+
+  // Gives a variable tensor another value.
+  void set_variable(size_t i, ir::ValueId value) { builder_.values[static_cast<size_t>(op_.inputs[i])] = value; }
+  [[nodiscard]] bool is_part() const { return builder_.is_part; }
+  [[nodiscard]] const std::string& where() const { return builder_.where; }
+  [[nodiscard]] KernelCall kernel_call() const { return {builder_.from, op_}; }
 
   // Sets a result. Its type and shape must be those of the tensor.
   Result<void> set(size_t i, ir::ValueId value);

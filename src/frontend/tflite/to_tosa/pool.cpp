@@ -3,7 +3,7 @@
 #include <limits>
 #include <optional>
 
-#include "frontend/tflite/to_tosa/float_sum_internal.h"
+#include "frontend/tflite/kernels/float_sum_internal.h"
 #include "frontend/tflite/to_tosa/ops_internal.h"
 #include "frontend/tflite/to_tosa/window_internal.h"
 

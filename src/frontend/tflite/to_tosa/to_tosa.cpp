@@ -7,6 +7,7 @@
 #include "frontend/tflite/tflite.h"
 #include "frontend/tflite/to_tosa/ops_internal.h"
 #include "frontend/tflite/to_tosa/rules.h"
+#include "frontend/tflite/to_tosa/state_internal.h"
 
 // A model becomes a TOSA graph operator by operator: rules.def has the function of each. uint8 values are int8 between
 // the operators, 128 less; only the graph's inputs and outputs keep their bits.
@@ -138,11 +139,12 @@ std::unexpected<Diagnostics> no_rule(const Call& call) {
   return call.reject("the operator is not supported");
 }
 
-void add_operators(Builder& b, Diagnostics& errors) {
+void add_operators(Builder& b, State& state, Diagnostics& errors) {
   for (size_t i = 0; i < b.from.operators.size(); ++i) {
     const Operator& op = b.from.operators[i];
     const Tensor* unknown = unknown_operand(b, op);
-    if (unknown != nullptr && !unknown->is_variable && !errors.empty()) {  // after an error
+    const bool is_after_error = unknown != nullptr && !unknown->is_variable && !errors.empty();
+    if (is_after_error && !state.is_rejected(op)) {
       add_stand_ins(b, op);
       continue;
     }
@@ -151,7 +153,9 @@ void add_operators(Builder& b, Diagnostics& errors) {
     Call call(b, op);
     const Rule* rule = rule_of(op);
     Result<void> made;
-    if (rule == nullptr)
+    if (State::has_part_in(op))
+      made = state.run(call);
+    else if (rule == nullptr)
       made = no_rule(call);
     else if (unknown != nullptr)
       made = call.reject("a tensor that keeps its value between runs is not supported", {}, unknown->name);
@@ -204,17 +208,22 @@ void add_outputs(Builder& b, Diagnostics& errors) {
 }  // namespace
 
 Result<ir::Module> to_tosa(const Model& model, const std::string& where) {
-  if (model.subgraphs.size() > 1)
-    return fail({.where = where,
-                 .what = "a model of several subgraphs is not supported: it has control flow or variables",
-                 .got = fmt::format("{} subgraphs", model.subgraphs.size())});
   Builder b{.from = model.subgraphs.front(), .where = where};
+  b.is_part = model.is_part;
   b.graph.name = "main";
   b.values.resize(b.from.tensors.size());
   Diagnostics errors;
+  State state(model, b);
+  if (const Subgraph* other = state.unused_graph())
+    errors.push_back({.where = where,
+                      .what = "a subgraph that is neither the first one nor the initial state of variables",
+                      .got = fmt::format("{} of {} subgraphs", other->name, model.subgraphs.size()),
+                      .hint = "control flow and further signatures are not supported"});
   add_inputs(b, errors);
-  add_operators(b, errors);
+  state.read_tensors();
+  add_operators(b, state, errors);
   add_outputs(b, errors);
+  if (errors.empty()) state.write();
   if (!errors.empty()) return std::unexpected(std::move(errors));
   ir::remove_dead(b.graph);
   ir::Module module;

@@ -1,4 +1,4 @@
-#include "frontend/tflite/to_tosa/fixed_point_internal.h"
+#include "frontend/tflite/kernels/fixed_point_internal.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "carina/dtype.h"
-#include "frontend/tflite/to_tosa/fixed_point_internal.h"
+#include "frontend/tflite/kernels/fixed_point_internal.h"
 
 namespace carina::tflite {
 
