@@ -38,25 +38,53 @@ class FastCandidates {
   [[nodiscard]] std::optional<Schedule> changed(Space space) const {
     std::optional<Schedule> result;
     for (size_t step = 0; step < stripes_.size(); ++step) {
-      if (!has_fast_format(schedule_.steps[step], context_) || !gains(stripes_[step], space)) continue;
+      if (!has_fast_format(schedule_.steps[step], context_)) continue;
+      const std::optional<npu::WeightOrder> order = gaining_order(stripes_[step], space);
+      if (!order) continue;
       if (!result) result = schedule_;
-      for (const size_t stripe : stripes_[step]) result->stripes[stripe].block.format = npu::WeightFormat::FWD;
+      for (const size_t stripe : stripes_[step])
+        result->stripes[stripe].block = in_fast_format(schedule_.stripes[stripe].block, *order);
     }
     return result;
   }
 
  private:
-  [[nodiscard]] bool gains(const std::vector<size_t>& stripes, Space space) const {
-    double now = 0, then = 0;
+  static BlockConfig in_fast_format(BlockConfig block, npu::WeightOrder order) {
+    block.order = order;
+    block.format = npu::WeightFormat::FWD;
+    return block;
+  }
+
+  // The order of weights with which the fast format takes the fewest cycles, if it gains. The order that is best in the
+  // standard format, where padding zeros are decoded fast, may not be.
+  [[nodiscard]] std::optional<npu::WeightOrder> gaining_order(const std::vector<size_t>& stripes, Space space) const {
+    double now = 0;
     for (const size_t i : stripes) {
       const Stripe& stripe = schedule_.stripes[i];
-      const Step subop = subop_of(schedule_, stripe);
-      BlockConfig fast = stripe.block;
-      fast.format = npu::WeightFormat::FWD;
-      now += cycles(subop, stripe.block, space);
-      then += cycles(subop, fast, space);
+      now += cycles(subop_of(schedule_, stripe), stripe.block, space);
     }
-    return then < kWorthwhile * now;
+    std::optional<npu::WeightOrder> best;
+    double least = kWorthwhile * now;
+    for (const npu::WeightOrder order : {npu::WeightOrder::DEPTH_FIRST, npu::WeightOrder::PART_KERNEL_FIRST}) {
+      double sum = 0;
+      for (const size_t i : stripes) {
+        const Stripe& stripe = schedule_.stripes[i];
+        sum += cycles(subop_of(schedule_, stripe), in_fast_format(stripe.block, order), space);
+      }
+      if (sum >= least || !are_legal(stripes, order)) continue;
+      best = order;
+      least = sum;
+    }
+    return best;
+  }
+  [[nodiscard]] bool are_legal(const std::vector<size_t>& stripes, npu::WeightOrder order) const {
+    return std::ranges::all_of(stripes, [&](size_t i) {
+      BlockConfig block = schedule_.stripes[i].block;
+      if (block.order == order) return true;
+      block.order = order;
+      const auto legal = context_.family.legal_blocks(subop_of(schedule_, schedule_.stripes[i]), context_.target);
+      return std::ranges::find(legal, block) != legal.end();
+    });
   }
   [[nodiscard]] double cycles(const Step& subop, const BlockConfig& block, Space space) const {
     Feed feed = expected_feed(subop, block, context_);
