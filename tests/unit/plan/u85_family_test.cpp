@@ -235,5 +235,14 @@ TEST(U85Family, layers_that_wait_for_the_decoder_take_the_fast_format) {
             npu::WeightFormat::SWD);
 }
 
+// Two taps are padded to four if they come first. The standard format decodes these zeros fast, the fast one does not.
+TEST(U85Family, fast_format_takes_the_order_without_padding) {
+  const Shape shape{10, 1, 2, 640};
+  const Target target = *find_target("ethos-u85-256", "", "Sram_Only");
+  const Schedule schedule = schedule_of(convolution_of(random_weights(shape), shape, 3), target);
+  EXPECT_EQ(schedule.stripes[0].block.format, npu::WeightFormat::FWD);
+  EXPECT_EQ(schedule.stripes[0].block.order, npu::WeightOrder::DEPTH_FIRST);
+}
+
 }  // namespace
 }  // namespace carina::plan
