@@ -227,8 +227,10 @@ Shape padded_rows(const Convolution& c) {
   return shape;
 }
 
-// The cycles of a copy of whole rows and of the padding at both ends.
+// The cycles of a copy of whole rows and of the padding at both ends. Each waits for its first read, from the memory of
+// the input or of the padding, and for its last write.
 double padding_cycles(const Selection& s, const Convolution& c) {
+  const npu::MemoryPort& port = s.target().system.ports[static_cast<size_t>(s.target().memory.arena_port)];
   const int64_t channels = c.weight_shape[3];
   const Shape shape = c.ifm.view.shape(), padded = padded_rows(c);
   // Whole rows are pixels.
@@ -237,9 +239,10 @@ double padding_cycles(const Selection& s, const Convolution& c) {
     const FeatureMap from = map_of(dense_view({}, {1, shape[kN], shape[kH], columns * channels}), c.ifm.type);
     FeatureMap to = from;
     to.stride_x = padded[kW] * channels;
-    return cheapest_cycles(
-        {.kind = StepKind::kPool, .pool = npu::PoolingMode::AVERAGE, .ofm = to, .ifm = from, .name = {}}, s.family(),
-        s.target());
+    return port.read_latency_cycles + port.write_latency_cycles +
+           cheapest_cycles(
+               {.kind = StepKind::kPool, .pool = npu::PoolingMode::AVERAGE, .ofm = to, .ifm = from, .name = {}},
+               s.family(), s.target());
   };
   return copy_cycles(shape[kW]) + copy_cycles(c.padding.left) + copy_cycles(c.padding.right);
 }
