@@ -1,7 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+
+#include "frontend/tflite/model.h"
 
 namespace carina::tflite {
 
@@ -33,6 +36,18 @@ inline Stretch stretch_of(const Bounds& b, int64_t size) {
   const int64_t distance = b.stride > 0 ? end - begin : begin - end;
   const int64_t step = b.stride > 0 ? b.stride : -b.stride;
   return {.begin = begin, .count = std::max<int64_t>(0, (distance + step - 1) / step), .stride = b.stride};
+}
+
+// Of one axis of an operator with these masks.
+inline Stretch stretch_of(const Options& o, size_t axis, int64_t begin, int64_t end, int64_t stride, int64_t size) {
+  const auto has = [&](int32_t mask) { return (mask >> axis & 1) != 0; };
+  return stretch_of({.begin = begin,
+                     .end = end,
+                     .stride = stride,
+                     .has_begin = !has(o.begin_mask),
+                     .has_end = !has(o.end_mask),
+                     .is_single = has(o.shrink_axis_mask)},
+                    size);
 }
 
 }  // namespace carina::tflite

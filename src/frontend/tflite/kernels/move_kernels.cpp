@@ -84,15 +84,8 @@ std::optional<std::vector<Stretch>> steps_of(const KernelCall& call) {
   if (o.ellipsis_mask != 0 || o.new_axis_mask != 0 || o.has_offset) return std::nullopt;
   std::vector<Stretch> steps;
   for (size_t i = 0; i < shape.rank(); ++i) {
-    const auto has = [&](int32_t mask) { return (mask >> i & 1) != 0; };
     if (given[2][i] == 0) return std::nullopt;
-    const Stretch stretch = stretch_of({.begin = given[0][i],
-                                        .end = given[1][i],
-                                        .stride = given[2][i],
-                                        .has_begin = !has(o.begin_mask),
-                                        .has_end = !has(o.end_mask),
-                                        .is_single = has(o.shrink_axis_mask)},
-                                       shape[i]);
+    const Stretch stretch = stretch_of(o, i, given[0][i], given[1][i], given[2][i], shape[i]);
     if (stretch.count > 0 && (stretch.begin < 0 || stretch.begin >= shape[i])) return std::nullopt;
     steps.push_back(stretch);
   }

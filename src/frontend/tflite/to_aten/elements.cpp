@@ -340,14 +340,7 @@ Result<void> aten_strided_slice(AtenCall& call) {
     constexpr int64_t kMax = 1 << 30;
     if (strides[axis] < 1) return call.reject("a slice backwards is not supported");
     if (strides[axis] > kMax) return call.reject("a stride is too large");
-    const auto has = [&](int32_t mask) { return (mask >> axis & 1) != 0; };
-    const Stretch stretch = stretch_of({.begin = begin[axis],
-                                        .end = end[axis],
-                                        .stride = strides[axis],
-                                        .has_begin = !has(o.begin_mask),
-                                        .has_end = !has(o.end_mask),
-                                        .is_single = has(o.shrink_axis_mask)},
-                                       shape[axis]);
+    const Stretch stretch = stretch_of(o, axis, begin[axis], end[axis], strides[axis], shape[axis]);
     if (stretch.count < 1 || stretch.begin >= shape[axis]) return call.reject("a slice without elements");
     if (stretch.count != shape[axis])
       x = part(call, x, static_cast<int64_t>(axis), stretch.begin, stretch.count, stretch.stride);

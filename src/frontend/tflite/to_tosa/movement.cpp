@@ -210,14 +210,7 @@ Result<void> strided_slice(Call& call) {
   for (size_t axis = 0; axis < begin.size(); ++axis) {
     constexpr int64_t kMax = 1 << 30;
     if (strides[axis] == 0 || std::abs(strides[axis]) > kMax) return call.reject("a stride of 0");
-    const auto has = [&](int32_t mask) { return (mask >> axis & 1) != 0; };
-    const Stretch s = stretch_of({.begin = begin[axis],
-                                  .end = end[axis],
-                                  .stride = strides[axis],
-                                  .has_begin = !has(o.begin_mask),
-                                  .has_end = !has(o.end_mask),
-                                  .is_single = has(o.shrink_axis_mask)},
-                                 shape[axis]);
+    const Stretch s = stretch_of(o, axis, begin[axis], end[axis], strides[axis], shape[axis]);
     const int64_t step = std::abs(s.stride), extent = (s.count - 1) * step + 1;
     const int64_t first = s.stride > 0 ? s.begin : s.begin - extent + 1;
     if (s.count < 1 || first < 0 || first + extent > shape[axis]) return call.reject("the slice has no elements");
