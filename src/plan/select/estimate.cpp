@@ -27,15 +27,16 @@ double cycles_of(const Selection& s, const Step& step) {
   const Target& target = s.target();
   const npu::MemoryPort& port = target.system.ports[static_cast<size_t>(target.memory.arena_port)];
   const double bytes_per_cycle = npu::port_bytes_per_cycle(target.accelerator.product, port);
+  const bool reads_each_once = has_no_macs(step) && step.second == SecondOperand::kFeatureMap;
+  double once = 0;
+  if (reads_each_once) {
+    const int beat_bytes = npu::limits_of(target.accelerator.product).axi_port_bytes;
+    for (const FeatureMap* map : {&step.ofm, &step.ifm, &step.ifm2}) once += bytes_on_bus(*map, port, beat_bytes);
+  }
   double best = std::numeric_limits<double>::max();
   for (const BlockConfig& block : s.family().legal_blocks(step, target)) {
     const StripeCost cost = cost_of(step, block, s.family(), target);
-    double bytes = cost.ofm_bytes + cost.ifm_bytes + cost.ifm2_bytes;
-    if (has_no_macs(step) && step.second == SecondOperand::kFeatureMap) {
-      const int beat_bytes = npu::limits_of(target.accelerator.product).axi_port_bytes;
-      bytes = 0;
-      for (const FeatureMap* map : {&step.ofm, &step.ifm, &step.ifm2}) bytes += bytes_on_bus(*map, port, beat_bytes);
-    }
+    const double bytes = reads_each_once ? once : cost.ofm_bytes + cost.ifm_bytes + cost.ifm2_bytes;
     best = std::min(best, std::max(cost.npu_cycles, bytes / bytes_per_cycle));
   }
   return best;
