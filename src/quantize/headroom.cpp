@@ -19,6 +19,14 @@ bool is_steep(const RangeObserver& seen, double pole) {
   return kCurvature / (segments * segments) > kLarger / std::sqrt(static_cast<double>(seen.count()) + 1);
 }
 
+// The same of the square root, which is steep near 0 too but has small results there.
+//   In the first segment, whose width is w, the table of sqrt(x) loses w / 30 of the power. An operand that is larger than
+//   the largest by a fifth loses 0.0091 of it, and one of n + 1 is. These are equal if 35 of n are in that segment.
+bool is_steep_root(const RangeObserver& seen) {
+  constexpr double kSegments = 128, kMaxInFirst = 35;
+  return seen.seen().min < 0 || seen.count_below(seen.seen().max / kSegments) > kMaxInFirst;
+}
+
 // Whether the segments of a table with headroom are so wide that exp loses more than 0.2 % between their ends.
 bool has_wide_segments(Range seen) {
   constexpr double kWide = 16;
@@ -63,12 +71,16 @@ Headroom headroom_for(const ir::Node& function, const RangeObserver& seen) {
     case AtenOp::log_default:
     case AtenOp::reciprocal_default:
     case AtenOp::rsqrt_default:
-    case AtenOp::sqrt_default:
       return unless(is_steep(seen, 0));
+    case AtenOp::sqrt_default:
+      return unless(is_steep_root(seen));
     case AtenOp::log1p_default:
       return unless(is_steep(seen, -1));
-    case AtenOp::pow_Tensor_Scalar:
-      return unless(function.attributes.number("exponent") < 1 && is_steep(seen, 0));
+    case AtenOp::pow_Tensor_Scalar: {
+      const double exponent = function.attributes.number("exponent");
+      if (exponent < 0) return unless(is_steep(seen, 0));
+      return unless(exponent < 1 && is_steep_root(seen));
+    }
     default:
       return Headroom::kHarmful;
   }

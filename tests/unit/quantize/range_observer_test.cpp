@@ -72,6 +72,18 @@ TEST(RangeObserver, sampling_changes_range_little) {
   }
 }
 
+TEST(RangeObserver, elements_below_a_limit_are_counted) {
+  const std::vector<float> elements = image(6'000, 96, 112);  // enough to be counted in part
+  const auto below = [&](float limit) {
+    return static_cast<double>(std::ranges::count_if(elements, [&](float x) { return x != 0 && x < limit; }));
+  };
+  const Both both = observed(elements);
+  for (const float limit : {0.1F, 1.0F, 100.0F}) {
+    EXPECT_NEAR(both.all.count_below(limit), below(limit), 0.02 * below(limit));
+    EXPECT_NEAR(both.lattice.count_below(limit), below(limit), 0.05 * below(limit));
+  }
+}
+
 TEST(RangeObserver, extremes_cover_all_elements) {
   std::vector<float> elements = image(100'000, 16, 100);
   elements[777'777] = 1000;
