@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "facts/npu_targets.h"
 #include "plan/select/emit_internal.h"
@@ -32,6 +33,13 @@ int64_t best_group(int64_t channels) {
   return best;
 }
 
+// The channels of one group, or nothing where groups save nothing.
+std::optional<int64_t> group_of(int64_t channels) {
+  const int64_t group = best_group(channels);
+  if (steps_of(channels, group) >= channels || channels / group > npu::kMaxPoolHeight) return {};
+  return group;
+}
+
 // The cycles of ways to reduce `count` rows of elements. An operation takes some cycles whatever its size.
 class Reductions {
  public:
@@ -39,14 +47,15 @@ class Reductions {
 
   // A window over the channels, perhaps after one over groups.
   [[nodiscard]] double by_windows(int64_t channels) const {
-    const int64_t group = best_group(channels), groups = channels / group;
-    const bool is_grouped = steps_of(channels, group) < channels && groups <= npu::kMaxPoolHeight;
-    double cycles = window({.height = count_, .width = is_grouped ? group : channels, .type = type_},
-                           {.height = count_, .type = type_}, {.width = is_grouped ? group : channels});
-    if (is_grouped) {
-      cycles += window({.height = groups, .width = count_, .depth = group, .stride_x = channels, .type = type_},
-                       map(group), {.height = groups});
-      if (groups * group != channels) cycles += by_halves(2 * group);
+    const std::optional<int64_t> group = group_of(channels);
+    const int64_t left = group.value_or(channels);
+    double cycles =
+        window({.height = count_, .width = left, .type = type_}, {.height = count_, .type = type_}, {.width = left});
+    if (group) {
+      const int64_t groups = channels / *group;
+      cycles += window({.height = groups, .width = count_, .depth = *group, .stride_x = channels, .type = type_},
+                       map(*group), {.height = groups});
+      if (groups * *group != channels) cycles += by_halves(2 * *group);
     }
     return cycles;
   }
@@ -115,8 +124,9 @@ void emit_halves(Selection& s, const View& dst, const Operand& rows, npu::Elemen
 
 Result<Operand> largest_of_groups(Selection& s, const Operand& rows) {
   const int64_t count = rows.view.axes[0].size, channels = rows.view.axes[1].size;
-  const int64_t group = best_group(channels), groups = channels / group;
-  if (steps_of(channels, group) >= channels || groups > npu::kMaxPoolHeight || count > npu::kMaxAxis) return rows;
+  const std::optional<int64_t> worth = group_of(channels);
+  if (!worth || count > npu::kMaxAxis) return rows;
+  const int64_t group = *worth, groups = channels / group;
   const Epilogue store = store_only({}, rows.type);
   Operand largest = rows;
   largest.view = s.new_tensor("largest", {count, group}, rows.type);

@@ -70,7 +70,8 @@ int64_t rows_of(const Operand& x) {
   return x.view.elements() / x.view.axes.back().size;
 }
 
-// Halves the axis by pairs until one element is left.
+// Halves the axis by pairs until one element is left. Of an odd number, the element in the middle is in both halves of a
+// maximum or minimum; a sum adds it afterwards.
 void reduce_by_pairs(Selection& s, const View& dst, Operand x, size_t axis, npu::ElementwiseMode mode,
                      const Epilogue& epilogue) {
   const Epilogue store = store_only({}, x.type);
@@ -81,12 +82,16 @@ void reduce_by_pairs(Selection& s, const View& dst, Operand x, size_t axis, npu:
     emit_elementwise(s, out, {.mode = mode, .a = a, .b = b, .operands = {}}, how);
   };
   while (x.view.axes[axis].size > 2) {
-    const int64_t size = x.view.axes[axis].size, half = size / 2;
+    const bool is_sum = mode == npu::ElementwiseMode::ADD;
+    const int64_t size = x.view.axes[axis].size, half = is_sum ? size / 2 : (size + 1) / 2;
     Shape shape = x.view.shape();
     shape[axis] = size == 3 ? 2 : half;
     const View next = s.new_tensor("partial", shape, x.type);
-    combine(sliced_axis(next, axis, 0, half), part(x.view, 0, half), part(x.view, half, half), store);
-    if (size == 3) {
+    combine(sliced_axis(next, axis, 0, half), part(x.view, 0, half), part(x.view, is_sum ? half : size - half, half),
+            store);
+    if (!is_sum) {
+      // nothing is left over
+    } else if (size == 3) {
       emit_copy(s, sliced_axis(next, axis, 1, 1), sliced_axis(x.view, axis, 2, 1), x.type);
     } else if (size % 2 != 0) {
       combine(sliced_axis(next, axis, 0, 1), part(next, 0, 1), part(x.view, size - 1, 1), store);
@@ -244,15 +249,16 @@ Operand halved_rows(Selection& s, const Operand& x, int64_t left) {
   return rows;
 }
 
-int64_t channels_left(const Selection& s, const Operand& x) {
-  return channels_after_halving(s, rows_of(x), x.view.axes.back().size, x.type);
+// How many elements of a row maxima of halves should leave to a window. Of another axis: all.
+int64_t channels_left(const Selection& s, const Operand& x, size_t axis) {
+  const int64_t size = x.view.axes[axis].size;
+  return is_innermost(x, axis) ? channels_after_halving(s, rows_of(x), size, x.type) : size;
 }
 
-// The axis as the width of a window; of the channels, of one-channel pixels, after as many maxima of halves as are
-// worth it.
-Result<Laid> lay_for_extreme(Selection& s, const Operand& x, size_t axis) {
+// The axis as the width of a window; of the channels, of one-channel pixels, after maxima of halves.
+Result<Laid> lay_for_extreme(Selection& s, const Operand& x, size_t axis, int64_t left) {
   if (!is_innermost(x, axis)) return lay_as_width(s, x, axis);
-  CARINA_TRY(const Operand fewer, largest_of_groups(s, halved_rows(s, x, channels_left(s, x))));
+  CARINA_TRY(const Operand fewer, largest_of_groups(s, halved_rows(s, x, left)));
   const int64_t rows = rows_of(x);
   return Laid{.ifm = with_shape(s, fewer, {1, rows, fewer.view.axes[1].size, 1}), .out = {1, rows, 1, 1}};
 }
@@ -276,7 +282,7 @@ Shape without(Shape shape, size_t axis) {
 }  // namespace
 
 Result<Operand> emit_largest(Selection& s, const Operand& x, size_t axis) {
-  CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis));
+  CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis, channels_left(s, x, axis)));
   if (laid.ifm.view.axes[2].size == 1) return with_shape(s, laid.ifm, without(x.view.shape(), axis));
   const View out = s.new_tensor("largest", laid.out, x.type);
   CARINA_CHECKED(max_window(s, laid, out, store_only({}, x.type)));
@@ -291,16 +297,16 @@ Result<void> select_reduce_extreme(Selection& s) {
   x.type.is_signed = true;  // bools are 0 and 1 either way
   if (is_max && x.type.bits <= 16) axis = lay_innermost(x, axis);
   const bool in_rows = is_innermost(x, axis);
-  if (is_max && x.type.bits <= 16 && in_rows && rows_of(x) <= npu::kMaxAxis && x.view.axes[axis].size > 1 &&
-      channels_left(s, x) == 1) {
-    const View out = s.open(s.output(), {rows_of(x), 1});
-    emit_halves(s, out, halved_rows(s, x, 2), npu::ElementwiseMode::MAX);
-    s.close(s.output(), out, x.type);
-    return {};
-  }
   if (is_max && x.type.bits <= 16 && (!in_rows || rows_of(x) <= npu::kMaxAxis)) {
+    const int64_t left = channels_left(s, x, axis);
+    if (in_rows && left == 1 && x.view.axes[axis].size > 1) {
+      const View out = s.open(s.output(), {rows_of(x), 1});
+      emit_halves(s, out, halved_rows(s, x, 2), npu::ElementwiseMode::MAX);
+      s.close(s.output(), out, x.type);
+      return {};
+    }
     const Epilogue epilogue = s.follow(s.output(), x.type, {});
-    CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis));
+    CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis, left));
     const View out = s.open(epilogue.value, laid.out);
     CARINA_CHECKED(max_window(s, laid, out, epilogue));
     s.close(epilogue.value, out, epilogue.type);

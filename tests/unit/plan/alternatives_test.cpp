@@ -30,8 +30,7 @@ TEST(IsBetterUnderAssumptions, losses_of_nominal_cycles_do_not_add_up) {
 }
 
 // A convolution of depth-first weights in SRAM is 1.7 % faster than one of part-kernel-first weights, and 1.8 times
-// slower
-// if latencies are doubled. There is a block for which it is neither.
+// slower if latencies are doubled. There is a block for which it is neither.
 TEST(Alternatives, blocks_do_not_depend_on_one_latency) {
   const Target target = *find_target("ethos-u85-1024", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram");
   GraphBuilder b;
@@ -46,8 +45,7 @@ TEST(Alternatives, blocks_do_not_depend_on_one_latency) {
 }
 
 // The fastest block of these convolutions is 0.7 % faster than the one that is chosen, but takes 1.54 times as many
-// cycles
-// if latencies are doubled, and the other 1.14 times.
+// cycles if latencies are doubled, and the other 1.14 times.
 TEST(Alternatives, blocks_of_nearly_equal_speed_depend_little_on_latencies) {
   const Target target = *find_target("ethos-u85-1024", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram");
   GraphBuilder b;

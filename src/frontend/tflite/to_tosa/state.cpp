@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kCallOnce = "CALL_ONCE", kHandle = "VAR_HANDLE", kRead = "READ_VARIABLE",
                            kAssign = "ASSIGN_VARIABLE";
-constexpr int64_t kMostStateBytes = int64_t{1} << 28;  // of a variable tensor, of which a file holds no bytes
+constexpr int64_t kMaxStateBytes = int64_t{1} << 28;  // of a variable tensor, of which a file holds no bytes
 constexpr std::array kTypes{DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt32, DType::kBool};
 
 }  // namespace
@@ -71,7 +71,7 @@ void State::read_tensors() {
   for (size_t i = 0; i < b_.from.tensors.size(); ++i) {
     const Tensor& tensor = b_.from.tensors[i];
     if (!tensor.is_variable || b_.values[i].valid() || !is_among(kTypes, tensor.dtype)) continue;
-    if (tensor.bytes() > kMostStateBytes) continue;  // an error of the operator that reads it
+    if (tensor.bytes() > kMaxStateBytes) continue;  // an error of the operator that reads it
     const auto reads = [&](const Operator& op) { return is_among(op.inputs, static_cast<int32_t>(i)); };
     if (std::ranges::none_of(b_.from.operators, reads)) continue;
     const std::vector<int64_t>& zeros = tensor.quantization.zero_points;
