@@ -20,8 +20,9 @@ bool is_steep(const RangeObserver& seen, double pole) {
 }
 
 // The same of the square root, which is steep near 0 too but has small results there.
-//   In the first segment, whose width is w, the table of sqrt(x) loses w / 30 of the power. An operand that is larger than
-//   the largest by a fifth loses 0.0091 of it, and one of n + 1 is. These are equal if 35 of n are in that segment.
+//   In the first segment, whose width is w, the table of sqrt(x) loses w / 30 of the power. An operand that is larger
+//   than the largest by a fifth loses 0.0091 of it, and one of n + 1 is. These are equal if 35 of n are in that
+//   segment.
 bool is_steep_root(const RangeObserver& seen) {
   constexpr double kSegments = 128, kMaxInFirst = 35;
   return seen.seen().min < 0 || seen.count_below(seen.seen().max / kSegments) > kMaxInFirst;

@@ -37,8 +37,8 @@ class RangeObserver {
   [[nodiscard]] Range seen() const { return {.min = min_, .max = max_}; }
   // Returns the number of elements, nearly.
   [[nodiscard]] uint64_t count() const { return count_; }
-  // Returns how many elements other than 0 are below `limit`, a positive number. Nearly: the elements of a bin are taken
-  // as evenly spread.
+  // Returns how many elements other than 0 are below `limit`, a positive number. Nearly: the elements of a bin are
+  // taken as evenly spread.
   [[nodiscard]] double count_below(double limit) const;
   // Returns the range that the integers with this number of steps should cover. It contains zero.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;

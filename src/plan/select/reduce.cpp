@@ -70,8 +70,8 @@ int64_t rows_of(const Operand& x) {
   return x.view.elements() / x.view.axes.back().size;
 }
 
-// Halves the axis by pairs until one element is left. Of an odd number, the element in the middle is in both halves of a
-// maximum or minimum; a sum adds it afterwards.
+// Halves the axis by pairs until one element is left. Of an odd number, the element in the middle is in both halves of
+// a maximum or minimum; a sum adds it afterwards.
 void reduce_by_pairs(Selection& s, const View& dst, Operand x, size_t axis, npu::ElementwiseMode mode,
                      const Epilogue& epilogue) {
   const Epilogue store = store_only({}, x.type);
