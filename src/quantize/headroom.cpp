@@ -38,6 +38,11 @@ bool has_wide_segments(Range seen) {
 
 Headroom headroom_for(const ir::Node& function, const RangeObserver& seen) {
   const auto unless = [](bool is_harmful) { return is_harmful ? Headroom::kHarmful : Headroom::kNeeded; };
+  // Where operands were near 0 alone, such a function is a straight line, and clipping changes it as any other.
+  const auto unless_saturated = [&](double saturated) {
+    const bool is_saturated = std::max(-seen.seen().min, seen.seen().max) >= saturated;
+    return is_saturated ? Headroom::kNeedless : Headroom::kNeeded;
+  };
   switch (function.op.aten()) {
     case AtenOp::abs_default:
     case AtenOp::celu_default:
@@ -57,16 +62,20 @@ Headroom headroom_for(const ir::Node& function, const RangeObserver& seen) {
     case AtenOp::threshold_default:
       return Headroom::kNeeded;
     case AtenOp::atan_default:
+      return unless_saturated(8);
     case AtenOp::erf_default:
     case AtenOp::erfc_default:
+      return unless_saturated(2);
     case AtenOp::hardsigmoid_default:
-    case AtenOp::sigmoid_default:
     case AtenOp::tanh_default:
-      return Headroom::kNeedless;
+      return unless_saturated(3);
+    case AtenOp::sigmoid_default:
+      return unless_saturated(6);
     case AtenOp::exp2_default:
     case AtenOp::exp_default:
     case AtenOp::expm1_default:
-      return seen.seen().max <= 0 ? Headroom::kNeedless : unless(has_wide_segments(seen.seen()));
+      if (seen.seen().max <= 0 && seen.seen().min <= -8) return Headroom::kNeedless;  // exp(-8) is 0.0003
+      return unless(has_wide_segments(seen.seen()));
     case AtenOp::log10_default:
     case AtenOp::log2_default:
     case AtenOp::log_default:

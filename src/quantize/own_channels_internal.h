@@ -15,8 +15,8 @@ std::vector<ir::ValueId> values_of_channel_slices(const ir::Graph& graph);
 //   Before: %y = conv2d(%x, %w); %r = relu(%y); %s = slice(%r, channels 0, 4, 8, ...)      and other readers of %r
 //   After:  %y_part = conv2d(%x, rows 0, 4, 8, ... of %w); %s = relu(%y_part)
 // It is done where nothing reads the other channels, and where the range of the slice is at most half that of the whole
-// and it costs nothing (all channels are sliced) or at most half the products of the layer. The float graph computes
-// the same values.
+// and it costs nothing (all channels are sliced) or at most half the products of the layer. Ranges that `statistics`
+// does not have count as equal. The float graph computes the same values.
 void divide_layers(ir::Graph& graph, const ChannelStatistics& statistics);
 
 }  // namespace carina::quantize

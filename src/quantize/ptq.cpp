@@ -302,7 +302,10 @@ struct Observed::State {
 
 Result<void> equalize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options) {
   separate_weights(aten);
-  if (options.scheme.general.weights.equalization == Equalization::kNone) return {};
+  if (options.scheme.general.weights.equalization == Equalization::kNone) {
+    divide_layers(aten, {});  // channels that nothing reads are not computed
+    return {};
+  }
   const std::vector<ValueId> sliced = values_of_channel_slices(aten);
   if (sliced.empty() && channel_paths(aten).empty()) return {};
   CARINA_TRY(const ChannelStatistics statistics,

@@ -304,14 +304,13 @@ Range RangeObserver::percentile() const {
 
 double RangeObserver::count_below(double limit) const {
   const double end = std::ldexp(limit, -width_log2_);  // in bins
-  double below = 0, all = 0;
+  double below = 0;
   for (size_t i = 0; i < counts_.size(); ++i) {
     const int64_t bin = first_ + static_cast<int64_t>(i);
     const auto counted = static_cast<double>(bin == 0 ? counts_[i] - zeros_ : counts_[i]);
     below += counted * std::clamp(end - static_cast<double>(bin), 0.0, 1.0);
-    all += static_cast<double>(counts_[i]);
   }
-  return all == 0 ? 0 : below / all * static_cast<double>(count_);  // large tensors are counted in part
+  return below;
 }
 
 bool RangeObserver::is_swamped() const {

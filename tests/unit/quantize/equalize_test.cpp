@@ -16,9 +16,10 @@ using testing::FloatEq;
 using Samples = std::vector<std::vector<Tensor>>;
 
 // Equalizes the graph by the values of one sample.
-void equalize_by(ir::Graph& graph, const Shape& shape, const std::vector<float>& sample) {
+void equalize_by(ir::Graph& graph, const Shape& shape, const std::vector<float>& sample,
+                 Equalization equalization = Equalization::kAcrossLayers) {
   PtqOptions options;
-  options.scheme.general.weights.equalization = Equalization::kAcrossLayers;
+  options.scheme.general.weights.equalization = equalization;
   const auto done = equalize(graph, Samples{{Tensor::of<float>(DType::kFp32, shape, sample)}}, options);
   ASSERT_TRUE(done) << to_string(done.error());
 }
@@ -91,16 +92,18 @@ TEST(Equalize, both_layers_of_prelu_take_the_same_factors) {
 }
 
 TEST(Equalize, channels_that_nothing_reads_are_not_computed) {
-  GraphBuilder b;
-  const auto hidden = b.linear("h", b.input("x", {1, 1}), b.constant<float>("w", {4, 1}, {1, 2, 3, 4}),
-                               b.constant<float>("a", {4}, {5, 6, 7, 8}));
-  b.graph.outputs = {slice(b, "s", b.relu("r", hidden), {1, 2}, 2)};
-  equalize_by(b.graph, {1, 1}, {1});
-  EXPECT_THAT(b.ops(), ElementsAre("aten.linear.default", "aten.relu.default"));
-  EXPECT_THAT(constant_of(b.graph, b.graph.nodes[0].inputs[1]), ElementsAre(1, 3));
-  EXPECT_THAT(constant_of(b.graph, b.graph.nodes[0].inputs[2]), ElementsAre(5, 7));
-  EXPECT_EQ(b.graph[b.graph.outputs[0]].name, "s");
-  EXPECT_EQ(b.graph.nodes[1].name, "s");
+  for (const Equalization equalization : {Equalization::kAcrossLayers, Equalization::kNone}) {
+    GraphBuilder b;
+    const auto hidden = b.linear("h", b.input("x", {1, 1}), b.constant<float>("w", {4, 1}, {1, 2, 3, 4}),
+                                 b.constant<float>("a", {4}, {5, 6, 7, 8}));
+    b.graph.outputs = {slice(b, "s", b.relu("r", hidden), {1, 2}, 2)};
+    equalize_by(b.graph, {1, 1}, {1}, equalization);
+    EXPECT_THAT(b.ops(), ElementsAre("aten.linear.default", "aten.relu.default"));
+    EXPECT_THAT(constant_of(b.graph, b.graph.nodes[0].inputs[1]), ElementsAre(1, 3));
+    EXPECT_THAT(constant_of(b.graph, b.graph.nodes[0].inputs[2]), ElementsAre(5, 7));
+    EXPECT_EQ(b.graph[b.graph.outputs[0]].name, "s");
+    EXPECT_EQ(b.graph.nodes[1].name, "s");
+  }
 }
 
 TEST(Equalize, narrow_slice_beside_other_readers_gets_a_layer_of_its_own) {
