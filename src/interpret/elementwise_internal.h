@@ -94,11 +94,21 @@ void for_each_row(Workers& workers, const Walk<N>& walk, const Row& row) {
   });
 }
 
+// What an element function may take in place of `bool& bad`: the sign bit is set if the operands break a REQUIRE.
+struct BadIfNegative {
+  int32_t signs = 0;
+  explicit operator bool() const { return signs < 0; }
+};
+template <typename F>
+constexpr bool kFindsBySign = requires(BadIfNegative& bad) { F::apply({}, {}, bad); };
+template <typename F>
+using BadOf = std::conditional_t<kFindsBySign<F>, BadIfNegative, bool>;
+
 // Computes a row with one scalar operand, in loops that compilers vectorize. Returns false and does nothing if the
 // operands have another form.
 template <typename Out, typename... Ins, typename F, typename In, size_t N>
 bool beside_one(const F& f, const In& in, const std::array<int64_t, N>& stride, typename Out::Storage* out,
-                int64_t length, bool& bad) {
+                int64_t length, BadOf<F>& bad) {
   if constexpr (N == 2) {
     using A = std::tuple_element_t<0, std::tuple<Ins...>>;
     using B = std::tuple_element_t<1, std::tuple<Ins...>>;
@@ -133,17 +143,17 @@ int64_t elementwise_row(const void* function, std::byte* out_bytes, const std::b
   auto* out = reinterpret_cast<typename Out::Storage*>(out_bytes);
   return [&]<size_t... I>(std::index_sequence<I...>) -> int64_t {
     const auto in = std::make_tuple(reinterpret_cast<const typename Ins::Storage*>(in_bytes[I])...);
-    const auto element = [&](int64_t i, bool& bad) {
+    const auto element = [&](int64_t i, BadOf<F>& bad) {
       return f.apply(Ins::load(std::get<I>(in)[i * stride[I]])..., bad);
     };
-    bool bad = false;
+    BadOf<F> bad{};
     if (dense) {
       for (int64_t i = 0; i < length; ++i) out[i] = Out::store(f.apply(Ins::load(std::get<I>(in)[i])..., bad));
     } else if (!beside_one<Out, Ins...>(f, in, stride, out, length, bad)) {
       for (int64_t i = 0; i < length; ++i) out[i] = Out::store(element(i, bad));
     }
     for (int64_t i = 0; bad && i < length; ++i) {
-      bool here = false;
+      BadOf<F> here{};
       static_cast<void>(element(i, here));
       if (here) return i;
     }

@@ -14,19 +14,20 @@ namespace {
 
 using enum DType;
 
+// Overflow is found by signs, as compilers vectorize neither __builtin_add_overflow nor a bool among 32-bit lanes.
 struct AddInt {
   static constexpr std::string_view kRequire = "the sum does not fit i32";
-  static int32_t apply(int32_t a, int32_t b, bool& bad) {
-    int32_t sum = 0;
-    bad |= __builtin_add_overflow(a, b, &sum);
+  static int32_t apply(int32_t a, int32_t b, BadIfNegative& bad) {
+    const auto sum = static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+    bad.signs |= (a ^ sum) & (b ^ sum);
     return sum;
   }
 };
 struct SubInt {
   static constexpr std::string_view kRequire = "the difference does not fit i32";
-  static int32_t apply(int32_t a, int32_t b, bool& bad) {
-    int32_t difference = 0;
-    bad |= __builtin_sub_overflow(a, b, &difference);
+  static int32_t apply(int32_t a, int32_t b, BadIfNegative& bad) {
+    const auto difference = static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
+    bad.signs |= (a ^ b) & (a ^ difference);
     return difference;
   }
 };

@@ -24,6 +24,8 @@ struct Scales {
   bool per_channel = false;
   bool doubled = false;  // DOUBLE_ROUND, and some shift is above 31
   bool plain = false;    // after the shift, a saturating conversion is enough; see settle()
+  // The scale is 2^left_shift and no bit is shifted out: it rounds nothing. Of one factor only.
+  std::optional<int32_t> left_shift;
   int32_t input_zp = 0;
   int32_t output_zp = 0;
   int32_t low = 0;  // of the output, after adding output_zp

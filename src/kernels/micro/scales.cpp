@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "kernels/micro/microkernels.h"
 
@@ -7,6 +8,13 @@ namespace carina::kernels {
 
 namespace {
 constexpr int kUpper = 32;  // the first bit of the upper half
+
+// Of a multiplier 2^m: m - shift, unless it is below 0.
+std::optional<int32_t> left_shift_of(int32_t multiplier, int shift) {
+  const auto m = static_cast<uint32_t>(multiplier);
+  if (!std::has_single_bit(m) || std::countr_zero(m) < shift) return {};
+  return std::countr_zero(m) - shift;
+}
 }  // namespace
 
 std::optional<Scales> make_scales(const ScaleRequest& request) {
@@ -28,10 +36,12 @@ std::optional<Scales> make_scales(const ScaleRequest& request) {
     (c % 2 == 0 ? scales.round_even : scales.round_odd).push_back(int64_t{1} << (kUpper + after - 1));
     (c % 2 == 0 ? scales.extra_even : scales.extra_odd).push_back(twice ? int64_t{1} << 30 : 0);
   }
+  if (!scales.per_channel) scales.left_shift = left_shift_of(request.multiplier[0], request.shift[0]);
   return scales;
 }
 
 void settle(Scales& scales, DType out_type) {
+  if (scales.left_shift) return;  // there is no rounding addend that could take the zero point
   // The REQUIREs on values and factors give |value * multiplier| < 2^62. Another 2^61 and the rounding addend still fit
   // 63 bits.
   constexpr int32_t kLargestShift = 45 - kUpper;

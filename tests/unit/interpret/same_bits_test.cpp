@@ -11,6 +11,7 @@
 #include "build_graph.h"
 #include "kernels/micro/microkernels.h"
 #include "same_bits.h"
+#include "tensor/elements.h"
 
 namespace carina::interpret {
 
@@ -354,6 +355,41 @@ TEST(SameBits, rescales_of_small_sums_match) {
           expect_same_bits(module, {Tensor::of<int32_t>(kInt32, shape, ends)});
         }
       }
+    }
+  }
+}
+
+// Scales of 2^(m - shift) round nothing where m >= shift, as those of the operands of an addition.
+TEST(SameBits, rescales_by_powers_of_two_match) {
+  Random random(17);
+  const Shape shape{3, 1501};
+  const auto one = [](DType type, int64_t value) { return integer_tensor(type, Shape{1}, std::vector{value}); };
+  for (const auto& [from, to] : {std::pair{kInt8, kInt32},
+                                 {kInt8, kInt16},
+                                 {kInt8, kInt8},
+                                 {kInt16, kInt32},
+                                 {kInt32, kInt8},
+                                 {kInt32, kInt16},
+                                 {kInt32, kInt32}}) {
+    for (const auto& [power, shift] : {std::pair{30, 30}, {30, 28}, {30, 11}, {20, 20}, {30, 31}, {14, 16}}) {
+      const int64_t bound = from == kInt8 ? 128 : from == kInt16 ? 32'768 : int64_t{1} << (shift - 1);
+      if (bound > int64_t{1} << (shift - 1)) continue;
+      Builder b;
+      const ir::ValueId x = b.input("x", from, shape);
+      b.output(b.add(TosaOp::RESCALE,
+                     {x, b.constant(one(kInt32, int64_t{1} << power)), b.constant(one(kInt8, shift)),
+                      b.constant(one(from, from == kInt8 ? -7 : 0)), b.constant(one(to, to == kInt8 ? 5 : 0))},
+                     to, shape,
+                     {{"scale32", true},
+                      {"rounding_mode", int64_t{1}},
+                      {"per_channel", false},
+                      {"input_unsigned", false},
+                      {"output_unsigned", false}}));
+      std::vector<int64_t> values(static_cast<size_t>(shape.elements()));
+      for (int64_t& value : values) value = static_cast<int64_t>(random() % static_cast<uint64_t>(2 * bound)) - bound;
+      values.front() = -bound;
+      values.back() = bound - 1;
+      expect_same_bits(b.module, {integer_tensor(from, shape, values)});
     }
   }
 }
