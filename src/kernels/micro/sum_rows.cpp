@@ -29,42 +29,50 @@ int64_t sum_side_by_side(const SumRowsF32&) {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Each row is one chain of additions. To hide the latency of an addition, several rows are summed at the same time:
-// four rows in the lanes of a vector (after a 4 x 4 transposition), in kVectors vectors.
+// four rows in the lanes of a vector (after a 4 x 4 transposition), in several vectors.
 constexpr int64_t kSide = 4;
-constexpr int64_t kVectors = 4;
 
-int64_t sum_side_by_side(const SumRowsF32& job) {
+template <int64_t Vectors>
+void sum_block(const float* in, int64_t length, float* out) {
   const hn::FixedTag<float, kSide> d;
   const hn::RepartitionToWide<decltype(d)> pairs;
-  int64_t row = 0;
-  for (; row + kSide * kVectors <= job.rows; row += kSide * kVectors) {
-    const float* in = job.in + row * job.length;
-    hn::Vec<decltype(d)> sums[kVectors];
+  hn::Vec<decltype(d)> sums[Vectors];
+  HWY_UNROLL(4)
+  for (int64_t v = 0; v < Vectors; ++v) sums[v] = hn::Zero(d);
+  int64_t k = 0;
+  for (; k + kSide <= length; k += kSide) {
     HWY_UNROLL(4)
-    for (int64_t v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
-    int64_t k = 0;
-    for (; k + kSide <= job.length; k += kSide) {
-      HWY_UNROLL(4)
-      for (int64_t v = 0; v < kVectors; ++v) {
-        const float* at = in + v * kSide * job.length + k;
-        const auto a = hn::LoadU(d, at), b = hn::LoadU(d, at + job.length);
-        const auto c = hn::LoadU(d, at + 2 * job.length), e = hn::LoadU(d, at + 3 * job.length);
-        const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
-        const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
-        const auto ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
-        const auto ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
-        sums[v] = hn::Add(sums[v], hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low)));
-        sums[v] = hn::Add(sums[v], hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low)));
-        sums[v] = hn::Add(sums[v], hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high)));
-        sums[v] = hn::Add(sums[v], hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)));
-      }
-    }
-    HWY_UNROLL(4)
-    for (int64_t v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d, job.out + row + v * kSide);
-    for (int64_t r = 0; r < kSide * kVectors; ++r) {
-      for (int64_t rest = k; rest < job.length; ++rest) job.out[row + r] += in[r * job.length + rest];
+    for (int64_t v = 0; v < Vectors; ++v) {
+      const float* at = in + v * kSide * length + k;
+      const auto a = hn::LoadU(d, at), b = hn::LoadU(d, at + length);
+      const auto c = hn::LoadU(d, at + 2 * length), e = hn::LoadU(d, at + 3 * length);
+      const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
+      const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
+      const auto ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
+      const auto ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
+      sums[v] = hn::Add(sums[v], hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low)));
+      sums[v] = hn::Add(sums[v], hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low)));
+      sums[v] = hn::Add(sums[v], hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high)));
+      sums[v] = hn::Add(sums[v], hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)));
     }
   }
+  HWY_UNROLL(4)
+  for (int64_t v = 0; v < Vectors; ++v) hn::StoreU(sums[v], d, out + v * kSide);
+  for (int64_t r = 0; r < kSide * Vectors; ++r) {
+    for (int64_t rest = k; rest < length; ++rest) out[r] += in[r * length + rest];
+  }
+}
+
+// Returns how many rows it summed: all but at most three.
+int64_t sum_side_by_side(const SumRowsF32& job) {
+  int64_t row = 0;
+  const auto sum = [&]<int64_t Vectors>() {
+    for (; row + kSide * Vectors <= job.rows; row += kSide * Vectors)
+      sum_block<Vectors>(job.in + row * job.length, job.length, job.out + row);
+  };
+  sum.template operator()<4>();
+  sum.template operator()<2>();
+  sum.template operator()<1>();
   return row;
 }
 

@@ -179,7 +179,9 @@ std::vector<float> reduce(TosaOp op, const Tensor& x, ir::Attributes attributes)
 }
 
 TEST(ElementsF32, row_sums_keep_their_order) {
-  for (const Shape& shape : kShapes) {
+  std::vector<Shape> shapes(std::begin(kShapes), std::end(kShapes));
+  shapes.push_back({1, 16 + 8 + 4 + 3, 9});  // rows of each number of vectors, and some alone
+  for (const Shape& shape : shapes) {
     const Tensor x = random_floats(shape, 7);
     const auto columns = static_cast<size_t>(shape[2]);
     expect_plain(reduce(TosaOp::REDUCE_SUM, x, {}), {shape[0], shape[1], 1}, [&](size_t at, size_t, size_t) {
