@@ -38,7 +38,8 @@ bool has_wide_segments(Range seen) {
 
 Headroom headroom_for(const ir::Node& function, const RangeObserver& seen) {
   const auto unless = [](bool is_harmful) { return is_harmful ? Headroom::kHarmful : Headroom::kNeeded; };
-  // Where operands were near 0 alone, such a function is a straight line, and clipping changes it as any other.
+  // Where operands were near 0 alone, such a function is a straight line, and clipping changes it as any other. Beyond
+  // these limits, an operand that is larger by a fifth changes it by 2 %, and is rare.
   const auto unless_saturated = [&](double saturated) {
     const bool is_saturated = std::max(-seen.seen().min, seen.seen().max) >= saturated;
     return is_saturated ? Headroom::kNeedless : Headroom::kNeeded;
@@ -65,12 +66,13 @@ Headroom headroom_for(const ir::Node& function, const RangeObserver& seen) {
       return unless_saturated(8);
     case AtenOp::erf_default:
     case AtenOp::erfc_default:
-      return unless_saturated(2);
+      return unless_saturated(1.5);
     case AtenOp::hardsigmoid_default:
-    case AtenOp::tanh_default:
       return unless_saturated(3);
     case AtenOp::sigmoid_default:
-      return unless_saturated(6);
+      return unless_saturated(4);
+    case AtenOp::tanh_default:
+      return unless_saturated(2);
     case AtenOp::exp2_default:
     case AtenOp::exp_default:
     case AtenOp::expm1_default:

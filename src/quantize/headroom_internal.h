@@ -13,7 +13,7 @@ constexpr double kHeadroom = 2;
 // the range, and a segment of twice the width has four times the error.
 enum class Headroom {
   kNeeded,    // it goes on growing (SiLU): a clipped operand clips the result, which is worse than wider segments
-  kNeedless,  // it saturates, and did so in what was seen (tanh of 3): clipping changes little
+  kNeedless,  // it saturates, and did so in what was seen (tanh of 2): clipping changes little
   kHarmful,   // it is steep near operands that were seen, oscillates (sin), or its domain ends (asin)
 };
 // Functions that are steep near 0, as 1/sqrt(x) is, need headroom if clipping is expected to lose more than wider
