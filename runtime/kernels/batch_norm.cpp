@@ -8,6 +8,65 @@
 
 namespace carina::runtime {
 
+namespace {
+
+// The walk over the elements of one channel, in the input and the output. Channels are `steps` apart.
+struct ChannelWalk {
+  Walk<2> elements;
+  std::array<int64_t, 2> steps;
+
+  ChannelWalk(const Tensor& in, const Tensor& out) {
+    const Layout from = layout_of(in), to = layout_of(out);
+    for (size_t i = 0; i < from.rank; ++i) {
+      if (i != 1) elements.add_axis(from.sizes[i], {from.strides[i], to.strides[i]});
+    }
+    merge_axes(elements);
+    steps = {from.strides[1], to.strides[1]};
+  }
+};
+
+// What a batch norm does to the elements of a channel: (x - mean) * scale + shift.
+struct Affine {
+  double mean, scale, shift;
+};
+
+// Floats, in float arithmetic as PyTorch's kernel has it. A Cortex-M computes doubles in software.
+void write_floats(const float* in, float* out, Walk<2> walk, const Affine& affine) {
+  const auto mean = static_cast<float>(affine.mean), scale = static_cast<float>(affine.scale),
+             shift = static_cast<float>(affine.shift);
+  int64_t length = 1;
+  std::array<int64_t, 2> step{};
+  if (walk.rank > 0) {
+    const size_t inner = --walk.rank;
+    length = walk.sizes[inner];
+    step = {walk.strides[0][inner], walk.strides[1][inner]};
+  }
+  const int64_t rows = walk.count();
+  for (int64_t row = 0; row < rows; ++row, walk.next()) {
+    const float* from = in + walk.at[0];
+    float* to = out + walk.at[1];
+    if (step[0] == 1 && step[1] == 1) {
+      for (int64_t i = 0; i < length; ++i) to[i] = (from[i] - mean) * scale + shift;
+    } else {
+      for (int64_t i = 0; i < length; ++i) to[i * step[1]] = (from[i * step[0]] - mean) * scale + shift;
+    }
+  }
+}
+
+void write_channel(const Tensor& in, const Tensor& out, const ChannelWalk& channels, int64_t c, const Affine& affine) {
+  const int64_t from = c * channels.steps[0], to = c * channels.steps[1];
+  if (in.type == PteScalarType::kFloat && out.type == PteScalarType::kFloat)
+    return write_floats(in.as<const float>() + from, out.as<float>() + to, channels.elements, affine);
+  const auto read = Numbers::reader(in);
+  const auto write = Numbers::writer(out);
+  Walk<2> walk = channels.elements;
+  const int64_t count = walk.count();
+  for (int64_t i = 0; i < count; ++i, walk.next())
+    write(to + walk.at[1], (read(from + walk.at[0]) - affine.mean) * affine.scale + affine.shift);
+}
+
+}  // namespace
+
 // (input, weight or None, bias or None, running mean, running variance, momentum, eps, out, two empty outputs)
 Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
@@ -28,22 +87,13 @@ Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
     if (const Tensor& moments = call.out(unused); moments.resizable) call.fit(moments, {0});
   }
   CARINA_RT_TRY(call.error());
-  const Layout from = layout_of(in);
-  const Layout to = layout_of(out);
-  Walk<2> walk;
-  for (size_t i = 0; i < from.rank; ++i) {
-    if (i != 1) walk.add_axis(from.sizes[i], {from.strides[i], to.strides[i]});
-  }
-  const int64_t count = walk.count();
-  const auto read = Numbers::reader(in);
-  const auto write = Numbers::writer(out);
-  for (int64_t c = 0; count > 0 && c < channels; ++c) {
+  const ChannelWalk walk(in, out);
+  for (int64_t c = 0; walk.elements.count() > 0 && c < channels; ++c) {
     const double inverse = 1 / std::sqrt(Numbers::reader(variance)(c) + eps);
-    const double scale = inverse * (weight == nullptr ? 1 : Numbers::reader(*weight)(c));
-    const double shift = (bias == nullptr ? 0 : Numbers::reader(*bias)(c)) - Numbers::reader(mean)(c) * scale;
-    for (int64_t i = 0; i < count; ++i, walk.next()) {
-      write(walk.at[1] + c * to.strides[1], read(walk.at[0] + c * from.strides[1]) * scale + shift);
-    }
+    write_channel(in, out, walk, c,
+                  {.mean = Numbers::reader(mean)(c),
+                   .scale = inverse * (weight == nullptr ? 1 : Numbers::reader(*weight)(c)),
+                   .shift = bias == nullptr ? 0 : Numbers::reader(*bias)(c)});
   }
   return Error::kOk;
 }
@@ -92,18 +142,12 @@ Error normalize_batch(Call& call, const BatchNorm& norm, bool training) {
   call.fit(norm.save_mean, {training ? channels : 0});
   call.fit(norm.save_inverse, {training ? channels : 0});
   CARINA_RT_TRY(call.error());
-  const Layout from = layout_of(norm.in), to = layout_of(norm.out);
-  Walk<2> walk;
-  for (size_t i = 0; i < from.rank; ++i) {
-    if (i != 1) walk.add_axis(from.sizes[i], {from.strides[i], to.strides[i]});
-  }
-  const int64_t count = walk.count();
-  const auto read = Numbers::reader(norm.in);
-  const auto write = Numbers::writer(norm.out);
+  const ChannelWalk walk(norm.in, norm.out);
+  const int64_t count = walk.elements.count();
   for (int64_t c = 0; count > 0 && c < channels; ++c) {
     Moments moments;
     if (training) {
-      moments = moments_of(read, walk, c * from.strides[1]);
+      moments = moments_of(Numbers::reader(norm.in), walk.elements, c * walk.steps[0]);
     } else {
       moments = {Numbers::reader(*norm.running_mean)(c), Numbers::reader(*norm.running_variance)(c)};
     }
@@ -120,10 +164,10 @@ Error normalize_batch(Call& call, const BatchNorm& norm, bool training) {
       update(*norm.running_mean, moments.mean);
       update(*norm.running_variance, corrected);
     }
-    const double scale = inverse * (norm.weight == nullptr ? 1 : Numbers::reader(*norm.weight)(c));
-    const double shift = norm.bias == nullptr ? 0 : Numbers::reader(*norm.bias)(c);
-    for (int64_t i = 0; i < count; ++i, walk.next())
-      write(walk.at[1] + c * to.strides[1], (read(walk.at[0] + c * from.strides[1]) - moments.mean) * scale + shift);
+    write_channel(norm.in, norm.out, walk, c,
+                  {.mean = moments.mean,
+                   .scale = inverse * (norm.weight == nullptr ? 1 : Numbers::reader(*norm.weight)(c)),
+                   .shift = norm.bias == nullptr ? 0 : Numbers::reader(*norm.bias)(c)});
   }
   return Error::kOk;
 }
