@@ -11,7 +11,6 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <map>
 #include <random>
 #include <unordered_map>
 
@@ -207,13 +206,15 @@ void keep_balanced(std::vector<BlockConfig>& blocks, const Step& subop) {
     int64_t height = INT64_MAX;
     int64_t width = INT64_MAX;
   };
-  std::map<npu::Microblock, Steps> steps;
+  constexpr size_t kMicroblocks = 8;
+  std::array<Steps, kMicroblocks> steps;
+  const auto of = [&](const BlockConfig& b) -> Steps& { return steps[static_cast<size_t>(b.ublock)]; };
   for (const BlockConfig& b : blocks) {
-    Steps& step = steps[b.ublock];
+    Steps& step = of(b);
     step = {.height = std::min(step.height, b.height), .width = std::min(step.width, b.width)};
   }
   std::erase_if(blocks, [&](const BlockConfig& b) {
-    const Steps& step = steps[b.ublock];
+    const Steps& step = of(b);
     return !is_smallest(subop.ofm.height, b.height, step.height) || !is_smallest(subop.ofm.width, b.width, step.width);
   });
 }
