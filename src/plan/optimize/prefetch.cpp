@@ -349,9 +349,12 @@ PrefetchPlan plan_prefetch(const PrefetchProblem& problem) {
   const bool kept = std::ranges::any_of(previous, [](const auto& readers) {
     return std::ranges::any_of(readers, [](size_t k) { return k != kNoIndex; });
   });
+  if (kept) searches.emplace_back(problem, previous, Keeping::kCautious, Start::kAll);
+  // A cautious search that begins with the cycles of the bold one keeps the same copies, so it mostly ends there, too.
+  if (kept && searches[1].cycles() == searches[0].cycles()) searches.pop_back();
   searches.front().run();
   if (kept && !searches.front().is_perfect()) {
-    searches.emplace_back(problem, previous, Keeping::kCautious, Start::kAll).run();
+    if (searches.size() > 1) searches.back().run();
     searches.emplace_back(problem, previous, Keeping::kBold, Start::kNothing).run();
   }
   return plan_of(problem, *std::ranges::min_element(searches, {}, &CopySearch::cycles));
