@@ -173,7 +173,8 @@ std::pair<double, double> factors_of(const Line& line, const std::vector<int64_t
   return {low, high};
 }
 
-// Whether the entries between the limits may lie on a line: then two neighbors differ by the factor, rounded down or up.
+// Whether the entries between the limits may lie on a line: then two neighbors differ by the factor, rounded down or
+// up.
 //   Example: 2, 3, 3, 4, 5 may (differences 1, 0, 1, 1). A sigmoid's entries differ by 0 to 4, so no line is sought.
 bool may_be_line(const std::vector<int64_t>& values, int64_t min, int64_t max) {
   int64_t least = std::numeric_limits<int64_t>::max(), most = 0;
