@@ -20,12 +20,12 @@ namespace {
 // matters.
 constexpr double kPerMac = 0.025;           // of one sample, both engines
 constexpr double kPerFloatMac = 0.2;        // likewise
-constexpr double kPerElement = 0.25;        // likewise, of an operand or a result
+constexpr double kPerElement = 0.4;         // likewise, of an operand or a result
 constexpr double kPerWeight = 5.5;          // decoded and packed once
-constexpr double kPerNode = 11'000;         // planning of the interpreter, and operations of both engines
+constexpr double kPerNode = 8'000;          // planning of the interpreter, and operations of both engines
 constexpr double kCompileOnce = 4'000'000;  // starting, reading, packaging
-constexpr double kCompilePerNode = 50'000;
-constexpr double kCompilePerLayer = 350'000;  // a node with weights: its blocks, and how its weights are divided
+constexpr double kCompilePerNode = 30'000;
+constexpr double kCompilePerLayer = 250'000;  // a node with weights: its blocks, and how its weights are divided
 constexpr double kCompilePerWeight = 16;      // encoding
 constexpr double kWritePerNode = 30'000;
 constexpr double kWritePerWeight = 5;

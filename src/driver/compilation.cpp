@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "driver/budgets.h"
@@ -168,17 +169,21 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
 Compilation compile_tosa(TosaGraph file, const std::string& where, const CompileOptions& options,
                          const backends::Backend& backend, const Log& log) {
   const bool is_litert = !file.operators.empty();
-  ir::Graph tosa = file.graph;
-  for (size_t n = 0; n < tosa.nodes.size(); ++n) tosa.nodes[n].origin = ir::NodeId(n);
+  // The origins of a LiteRT file's nodes are its operators.
+  std::optional<ir::Graph> litert;
+  if (is_litert) litert = file.graph;
+  ir::Graph& numbered = is_litert ? *litert : file.graph;
+  for (size_t n = 0; n < numbered.nodes.size(); ++n) numbered.nodes[n].origin = ir::NodeId(n);
   Compilation compilation{.model = {.name = where,
-                                    .nodes = is_litert ? std::move(file.operators) : listed(tosa),
-                                    .graph = is_litert ? std::move(file.graph) : tosa},
+                                    .nodes = is_litert ? std::move(file.operators) : listed(file.graph),
+                                    .graph = std::move(file.graph)},
                           .delegated = {},
                           .package = {},
                           .legalized = {},
                           .dispositions = {},
                           .errors = {}};
   compilation.model.quantization = is_litert ? "as in the LiteRT file" : "as in the TOSA file";
+  const ir::Graph& tosa = is_litert ? *litert : compilation.model.graph;
   set_budgets(compilation, options);
   const auto compile = [&](Compilation& made, const backends::DelegateOptions& delegate, const Log& notes) {
     const std::string_view reason = is_litert ? "supported" : "TOSA input";

@@ -107,8 +107,9 @@ void set_disposition(NodeReport& row, Disposition disposition) {
 
 // Returns whether a node of a quantized model only annotates how values are represented (quantize, dequantize).
 bool is_annotation(const NodeReport& row) {
+  if (row.runs_on != RunsOn::kFolded) return false;
   const auto op = aten_op_of_name(row.op);
-  return row.runs_on == RunsOn::kFolded && op && quantization_step_of(*op).has_value();
+  return op && quantization_step_of(*op).has_value();
 }
 
 // One row per node of the user's model, then one per operator that the compiler added.

@@ -260,11 +260,12 @@ double cycles_of_kernels(const Schedule& schedule, const Context& context, const
     const Stripe& stripe = schedule.stripes[i];
     if (schedule[stripe.step].kind == StepKind::kDma) continue;
     const Step subop = subop_of(schedule, stripe);
+    OperationCost operation(cost, subop);
     double least = std::numeric_limits<double>::infinity();
     const auto consider = [&](BlockConfig block) {
       Feed feed = expected_feed(subop, block, context);
       feed.weights_from = feed.scales_from = fast;
-      least = std::min(least, cost.of(subop, block, feed).total);
+      least = std::min(least, operation.of(block, feed).total);
     };
     const auto consider_formats = [&](BlockConfig block) {
       consider(block);

@@ -194,14 +194,26 @@ struct Frequent {
   size_t distinct = 0;  // number of values that occur
 };
 
+// The least count for which at least kMaxCandidates values occur as often; 1 if there is none. Higher counts than
+// kMaxCount are not told apart.
+uint32_t least_count(const Statistics& statistics, size_t& distinct) {
+  constexpr size_t kMaxCount = 63;
+  std::array<uint32_t, kMaxCount + 1> values{};  // by count
+  for (size_t f = 0; f < statistics.end; ++f) ++values[std::min<size_t>(statistics.count[f], kMaxCount)];
+  distinct = statistics.end - values[0];
+  size_t count = kMaxCount, as_often = values[count];
+  while (count > 1 && as_often < kMaxCandidates) as_often += values[--count];
+  return static_cast<uint32_t>(count);
+}
+
 // The most frequent folded weights, sorted by frequency, then by value. Small weights are mostly the most frequent, so
-// each value is inserted close to the end of the list, or not at all.
+// each value is inserted close to the end of the list. Those that are too rare for it are left out first.
 Frequent most_frequent_values(const Statistics& statistics) {
   std::array<uint64_t, kMaxCandidates> keys;
   Frequent result;
+  const uint32_t least = least_count(statistics, result.distinct);
   for (size_t f = 0; f < statistics.end; ++f) {
-    if (statistics.count[f] == 0) continue;
-    ++result.distinct;
+    if (statistics.count[f] < least) continue;
     const uint64_t key = uint64_t{statistics.count[f]} << 16 | (kMaxFolded - f);
     if (result.count == kMaxCandidates && key < keys.back()) continue;
     size_t i = result.count < kMaxCandidates ? result.count++ : kMaxCandidates - 1;

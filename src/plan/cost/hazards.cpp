@@ -92,7 +92,7 @@ bool conflict(const Access& a, const Access& b) {
   return a.space == b.space && (a.writes || b.writes) && a.begin < b.end && b.begin < a.end;
 }
 
-bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
+bool conflict(std::span<const Access> a, std::span<const Access> b) {
   return std::ranges::any_of(
       a, [&](const Access& x) { return std::ranges::any_of(b, [&](const Access& y) { return conflict(x, y); }); });
 }
@@ -116,7 +116,7 @@ std::vector<Access> accesses_of(const Schedule& schedule, const Command& command
   CARINA_UNREACHABLE("command", command.kind);
 }
 
-std::optional<int> HazardTracker::wait_for(Outstanding& others, const std::vector<Access>& accesses) {
+std::optional<int> HazardTracker::wait_for(Outstanding& others, std::span<const Access> accesses) {
   for (size_t i = others.size(); i-- > 0;) {
     if (!conflict(others[i], accesses)) continue;
     const auto remaining = static_cast<int>(others.size() - 1 - i);
@@ -126,19 +126,19 @@ std::optional<int> HazardTracker::wait_for(Outstanding& others, const std::vecto
   return std::nullopt;
 }
 
-void HazardTracker::start(Outstanding& own, const std::vector<Access>& accesses, int limit) {
+void HazardTracker::start(Outstanding& own, std::span<const Access> accesses, int limit) {
   own.push_back(accesses);
   if (own.size() > static_cast<size_t>(limit))
     own.erase(own.begin());  // another can start only when the oldest is done
 }
 
-Waits HazardTracker::before_kernel(const std::vector<Access>& accesses) {
+Waits HazardTracker::before_kernel(std::span<const Access> accesses) {
   const Waits waits{.kernels = std::nullopt, .dmas = wait_for(dmas_, accesses)};
   start(kernels_, accesses, limits_.max_outstanding_kernels);
   return waits;
 }
 
-Waits HazardTracker::before_dma(const std::vector<Access>& accesses) {
+Waits HazardTracker::before_dma(std::span<const Access> accesses) {
   const Waits waits{.kernels = wait_for(kernels_, accesses), .dmas = wait_for(dmas_, accesses)};
   start(dmas_, accesses, limits_.max_outstanding_dmas);
   return waits;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "plan/family/emitter.h"
@@ -24,14 +25,14 @@ class HazardTracker {
  public:
   explicit HazardTracker(const npu::ProductLimits& limits) : limits_(limits) {}
 
-  // Returns the waits for these accesses and records the command as outstanding.
-  Waits before_kernel(const std::vector<Access>& accesses);
-  Waits before_dma(const std::vector<Access>& accesses);
+  // Returns the waits for these accesses and records the command as outstanding. The accesses must outlive this object.
+  Waits before_kernel(std::span<const Access> accesses);
+  Waits before_dma(std::span<const Access> accesses);
 
  private:
-  using Outstanding = std::vector<std::vector<Access>>;  // oldest first
-  static std::optional<int> wait_for(Outstanding& others, const std::vector<Access>& accesses);
-  static void start(Outstanding& own, const std::vector<Access>& accesses, int limit);
+  using Outstanding = std::vector<std::span<const Access>>;  // oldest first
+  static std::optional<int> wait_for(Outstanding& others, std::span<const Access> accesses);
+  static void start(Outstanding& own, std::span<const Access> accesses, int limit);
 
   const npu::ProductLimits& limits_;
   Outstanding kernels_;

@@ -3,7 +3,9 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
+#include "npu/cost/channel.h"
 #include "npu/cost/cost.h"
 #include "plan/family/context.h"
 #include "plan/family/family.h"
@@ -45,29 +47,79 @@ class KernelCost {
   [[nodiscard]] size_t port_of(Space space) const;
 
  private:
-  struct Geometry;
-  struct Operand;
-  [[nodiscard]] Geometry geometry(const Step& subop, const BlockConfig& block) const;
-  [[nodiscard]] Operand operand(const FeatureMap& map) const;
-  [[nodiscard]] double bus_bytes(const Operand& map, const npu::Block3& block, double bytes, bool writes) const;
-  [[nodiscard]] double read_cycles(const Operand& map, const npu::Block3& block, double bytes) const;
-  [[nodiscard]] double write_cycles(const Operand& map, const npu::Block3& block, double bytes) const;
-  [[nodiscard]] double first_read(const Operand& map, const npu::Block3& block) const;
-  [[nodiscard]] double last_write(const Operand& map, const npu::Block3& block) const;
-  [[nodiscard]] double elementwise_reads(const Step& subop, const FeatureMap& map, const Broadcast& repeated,
-                                         const Geometry& g) const;
-  [[nodiscard]] double block_cycles(const Step& subop, const BlockConfig& block, const Geometry& g,
-                                    const Feed& feed) const;
-  [[nodiscard]] double elementwise_cycles(const Step& subop, const Geometry& g) const;
-  struct PortLoad;
-  void add_maps(const Step& subop, const Geometry& g, PortLoad& load) const;
-  void add_feed(const Geometry& g, const BlockConfig& block, const Feed& feed, PortLoad& load) const;
+  friend class OperationCost;
+  // Bytes per cycle of a port, and of its channels.
+  struct Speed {
+    double port = 1;
+    std::array<double, 5> channels = {};
+  };
+  [[nodiscard]] double speed(size_t port, npu::ReadChannel channel) const {
+    return speeds_[port].channels[static_cast<size_t>(channel)];
+  }
 
   const Schedule& schedule_;
   const Family& family_;
   const Target& target_;
   npu::CostDetail detail_;
   std::array<size_t, kSpaces> ports_ = {};
+  std::array<Speed, 2> speeds_ = {};
+};
+
+// The cost of one subop in many blocks. What does not depend on the block, or only on its order of weights, is computed
+// once. It is faster if blocks of the same order, depth and height follow each other.
+class OperationCost {
+ public:
+  // Both arguments must outlive this object.
+  OperationCost(const KernelCost& cost, const Step& subop);
+  // As KernelCost::of().
+  [[nodiscard]] KernelCycles of(const BlockConfig& block, const Feed& feed,
+                                double max_cycles = std::numeric_limits<double>::infinity());
+
+ private:
+  struct Geometry;
+  struct PortLoad;
+  // The bus traffic of a feature map.
+  struct Operand {
+    const FeatureMap* map = nullptr;
+    bool bricks = false;
+    bool chained = false;
+    size_t port = 0;
+    double element_bytes = 1;
+  };
+  // What depends on the order of weights.
+  struct Order {
+    BlockConfig key = {.depth = -1};  // no block's
+    npu::MacKind mac = npu::MacKind::kDepthFirst;
+    npu::Block3 ublock = {};
+    int ifm_depth = 1;   // channels that the input buffer holds, if the operation sums over them
+    double weights = 0;  // that are decoded, padding included
+  };
+  [[nodiscard]] Operand operand(const FeatureMap& map) const;
+  [[nodiscard]] const Order& order_of(const BlockConfig& block);
+  [[nodiscard]] Geometry geometry(const BlockConfig& block, const Order& order) const;
+  [[nodiscard]] double bus_bytes(const Operand& map, int64_t stride_x, const npu::Block3& block, double bytes,
+                                 bool writes) const;
+  [[nodiscard]] double write_cycles(const npu::Block3& block, double bytes) const;
+  [[nodiscard]] double first_read(const Operand& map, const npu::Block3& block) const;
+  [[nodiscard]] double last_write(const npu::Block3& block) const;
+  [[nodiscard]] double elementwise_reads(const Operand& map, const Broadcast& repeated, const Geometry& g) const;
+  [[nodiscard]] int64_t plane_reads(const npu::Block3& block);
+  [[nodiscard]] double block_cycles(const BlockConfig& block, const Geometry& g, const Order& order,
+                                    const Feed& feed) const;
+  [[nodiscard]] double elementwise_cycles(const Geometry& g, const Order& order) const;
+  void add_maps(const Geometry& g, const Order& order, PortLoad& load);
+  void add_feed(const Geometry& g, const BlockConfig& block, const Feed& feed, PortLoad& load) const;
+
+  const KernelCost& cost_;
+  const Step& op_;
+  const npu::AcceleratorConfig& npu_;
+  bool has_no_macs_;
+  Operand ofm_, ifm_, ifm2_;
+  double output_cycles_;  // of one element
+  Order order_;           // of the last block
+  int height_ = 0;        // of the last block
+  int64_t row_reads_ = 0;
+  std::vector<int64_t> column_reads_;  // by width of blocks; 0: not known
 };
 
 // The cycles of a step in its cheapest block. Its feature maps are in the working space with their channels last, and

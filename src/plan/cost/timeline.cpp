@@ -83,8 +83,15 @@ class Engines {
   double now_ = 0;
 };
 
+bool has_all_addresses(const Schedule& schedule) {
+  return std::ranges::all_of(schedule.tensors, [](const PlanTensor& tensor) { return tensor.storage.valid(); }) &&
+         std::ranges::all_of(schedule.storages, [](const Storage& storage) { return storage.address >= 0; });
+}
+
 // Unique dummy addresses for storages that have none yet, so that hazards are detected.
-Schedule with_addresses(Schedule schedule) {
+std::optional<Schedule> with_addresses(const Schedule& given) {
+  if (has_all_addresses(given)) return std::nullopt;
+  Schedule schedule = given;
   for (PlanTensor& tensor : schedule.tensors) {
     if (!tensor.storage.valid()) tensor.storage = schedule.add({.space = Space::kConstants, .bytes = tensor.bytes()});
   }
@@ -103,7 +110,11 @@ Schedule with_addresses(Schedule schedule) {
 class Timeline::Pricing {
  public:
   Pricing(const Schedule& schedule, const Family& family, const Target& target, const npu::CostDetail& detail)
-      : schedule_(schedule), target_(target), cost_(schedule, family, target, detail) {
+      : schedule_(schedule),
+        target_(target),
+        tables_(family.tables(target)),
+        cost_(schedule, family, target, detail),
+        accesses_(schedule.stripes.size()) {
     for (const Stripe& stripe : schedule.stripes)
       kernels_.push_back(schedule[stripe.step].kind == StepKind::kDma ? Work{} : kernel(stripe));
   }
@@ -112,6 +123,16 @@ class Timeline::Pricing {
     return command.kind != Command::Kind::kStripe || schedule_.step_of(command).kind == StepKind::kDma;
   }
   [[nodiscard]] const Work& kernel(const Command& command) const { return kernels_[command.stripe.index()]; }
+  // The accesses of stripes are those of all orders. Those of other commands are appended to `of_transfers`.
+  [[nodiscard]] std::span<const Access> accesses(const Command& command,
+                                                 std::deque<std::vector<Access>>& of_transfers) {
+    if (command.kind != Command::Kind::kStripe)
+      return of_transfers.emplace_back(accesses_of(schedule_, command, tables_));
+    StripeAccesses& known = accesses_[command.stripe.index()];
+    if (known.list.empty() || known.slot != command.slot)
+      known = {.list = accesses_of(schedule_, command, tables_), .slot = command.slot};
+    return known.list;
+  }
   [[nodiscard]] Work transfer(const Command& command) const {
     if (command.kind == Command::Kind::kLoadTable)
       return copy(schedule_[schedule_.step_of(command).activation.table].bytes(),
@@ -162,23 +183,29 @@ class Timeline::Pricing {
 
   const Schedule& schedule_;
   const Target& target_;
+  TableMemory tables_;
   KernelCost cost_;
   std::vector<Work> kernels_;  // by stripe
+  struct StripeAccesses {
+    std::vector<Access> list = {};
+    int slot = -1;
+  };
+  std::vector<StripeAccesses> accesses_;  // by stripe, once they are asked for
 };
 
-Timeline::Timeline(Schedule schedule, const Family& family, const Target& target, const npu::CostDetail& detail)
+Timeline::Timeline(const Schedule& schedule, const Family& family, const Target& target, const npu::CostDetail& detail)
     : family_(family),
-      tables_(family.tables(target)),
-      schedule_(with_addresses(std::move(schedule))),
-      pricing_(std::make_unique<Pricing>(schedule_, family, target, detail)) {}
+      with_addresses_(with_addresses(schedule)),
+      pricing_(std::make_unique<Pricing>(with_addresses_ ? *with_addresses_ : schedule, family, target, detail)) {}
 
 Timeline::~Timeline() = default;
 
 double Timeline::cycles(std::span<const Command> order) const {
   Engines engines(family_.limits.max_outstanding_kernels, family_.limits.max_outstanding_dmas);
   HazardTracker hazards(family_.limits);
+  std::deque<std::vector<Access>> of_transfers;
   for (const Command& command : order) {
-    const auto accesses = accesses_of(schedule_, command, tables_);
+    const std::span<const Access> accesses = pricing_->accesses(command, of_transfers);
     if (pricing_->is_transfer(command)) {
       engines.wait(hazards.before_dma(accesses));
       engines.transfer(pricing_->transfer(command));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "npu/cost/cost.h"
@@ -19,8 +20,8 @@ double cost_of(const Schedule& schedule, const Family& family, const Target& tar
 // Computes the cycles of several command orders of one schedule.
 class Timeline {
  public:
-  // `family` and `target` must outlive this object.
-  Timeline(Schedule schedule, const Family& family, const Target& target,
+  // The first three arguments must outlive this object. Only the order of the schedule may change meanwhile.
+  Timeline(const Schedule& schedule, const Family& family, const Target& target,
            const npu::CostDetail& detail = npu::kTimeLineCost);
   ~Timeline();
   Timeline(const Timeline&) = delete;
@@ -30,8 +31,7 @@ class Timeline {
  private:
   class Pricing;
   const Family& family_;
-  TableMemory tables_;
-  Schedule schedule_;
+  std::optional<Schedule> with_addresses_;  // if the given one lacks some
   std::unique_ptr<Pricing> pricing_;
 };
 

@@ -1,6 +1,7 @@
 #include "plan/emit/stream.h"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 
 #include "plan/cost/hazards.h"
@@ -135,14 +136,14 @@ class Streamer {
   void wait(const Waits& waits) { emitter_->wait(overlaps() ? waits : Waits{.kernels = 0, .dmas = 0}); }
 
   size_t transfer(size_t first) {
-    const Run run = run_of(schedule_, first, tables_);
-    wait(hazards_.before_dma(run.accesses));
+    Run run = run_of(schedule_, first, tables_);
+    wait(hazards_.before_dma(accesses_.emplace_back(std::move(run.accesses))));
     emitter_->transfer(run.transfer);
     return run.commands;
   }
   size_t compute(size_t at) {
     const Command& command = schedule_.order[at];
-    wait(hazards_.before_kernel(accesses_of(schedule_, command, tables_)));
+    wait(hazards_.before_kernel(accesses_.emplace_back(accesses_of(schedule_, command, tables_))));
     const int dependency =
         overlaps() ? block_dependency(schedule_, previous_, command.stripe, what_.family, what_.target) : 0;
     emitter_->compute(schedule_[command.stripe], command.slot, dependency);
@@ -160,6 +161,7 @@ class Streamer {
   const Schedule& schedule_;
   std::unique_ptr<Emitter> emitter_;
   TableMemory tables_;
+  std::deque<std::vector<Access>> accesses_;  // of all commands
   HazardTracker hazards_;
   std::vector<std::vector<std::string>> names_;
   std::optional<StripeId> previous_;

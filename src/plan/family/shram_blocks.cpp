@@ -51,16 +51,20 @@ int ifm_block_size(int64_t ofm_size, int64_t stride, int64_t kernel_extent, int 
       round_up<int64_t>((ofm_size - 1) * stride + std::min<int64_t>(kernel_extent, npu::kSubkernelSize), granule));
 }
 
+int ifm_block_depth(const Requirements& r, const BlockConfig& b) {
+  if (r.equal_depth) return static_cast<int>(b.depth);
+  return npu::clipped_ifm_block_depth({.ifm_depth = r.op.ifm.depth,
+                                       .ifm_bits = r.op.ifm.type.bits,
+                                       .order = b.order,
+                                       .granule = r.npu.ifm_ublock.depth});
+}
+
 npu::Block3 ifm_block(const Requirements& r, const BlockConfig& b) {
   const Kernel& k = r.op.kernel;
   const npu::Block3& u = r.npu.ofm_ublocks[0].block;
   return {.height = ifm_block_size(b.height, k.stride_y, k.extent_h(), u.height),
           .width = ifm_block_size(b.width, k.stride_x, k.extent_w(), u.width),
-          .depth = r.equal_depth ? static_cast<int>(b.depth)
-                                 : npu::clipped_ifm_block_depth({.ifm_depth = r.op.ifm.depth,
-                                                                 .ifm_bits = r.op.ifm.type.bits,
-                                                                 .order = b.order,
-                                                                 .granule = r.npu.ifm_ublock.depth})};
+          .depth = ifm_block_depth(r, b)};
 }
 
 constexpr int64_t kBufferRowBytes = 8;      // pixels of the IFM start at multiples of it
@@ -72,20 +76,24 @@ int banks_of(int64_t bytes, int granule) {
 }
 
 // Lays out the buffers. Returns nothing if they do not fit.
-std::optional<shram::SharedBuffer> lay_out(const Requirements& r, const BlockConfig& b) {
-  const npu::Block3 ifm = ifm_block(r, b);
-  const int64_t ifm_bytes =
-      int64_t{ifm.height} * ifm.width * round_up<int64_t>(ifm.depth * r.op.ifm.type.bytes(), kBufferRowBytes);
+std::optional<shram::SharedBuffer> lay_out(const Requirements& r, int64_t ifm_bytes, int64_t acc_bytes) {
   const int ifm_banks = banks_of(ifm_bytes, r.ifm_granule);
   const int ifm_end = npu::kShramOutputBanks + ifm_banks;
   if (r.elementwise) {  // the second operand gets the banks that the first leaves
     if (ifm_end + (r.op.reads_second_map() ? ifm_banks : 0) > r.lut_start) return std::nullopt;
     return shram::SharedBuffer{.ifm_end = r.lut_start, .ifm2_start = ifm_end, .acc_start = r.lut_start};
   }
-  const int64_t acc_bytes = b.height * b.width * round_up<int64_t>(b.depth, kAccGranuleChannels) * r.acc_bits / 8;
   const int acc_start = r.lut_start - banks_of(acc_bytes, r.acc_granule);
   if (ifm_end > acc_start) return std::nullopt;
   return shram::SharedBuffer{.ifm_end = ifm_end, .ifm2_start = ifm_end, .acc_start = acc_start};
+}
+
+// Bytes of the input buffer and of the accumulators, for each position of a block.
+int64_t ifm_position_bytes(const Requirements& r, int64_t ifm_depth) {
+  return round_up<int64_t>(ifm_depth * r.op.ifm.type.bytes(), kBufferRowBytes);
+}
+int64_t acc_position_bytes(const Requirements& r, int64_t depth) {
+  return round_up<int64_t>(depth, kAccGranuleChannels) * r.acc_bits / 8;
 }
 
 // The order of the weights that uses the multipliers better.
@@ -127,11 +135,19 @@ void for_each_block(const Requirements& r, const npu::Block3& max, npu::WeightOr
   const SearchSpace space = search_space(r, max);
   int64_t depth = std::max<int64_t>(u.depth, std::min<int64_t>(space.depth, npu::kBrickDepth));
   if (depth < r.op.ofm.depth) depth = round_up<int64_t>(depth, npu::kBrickDepth);
+  std::vector<int> ifm_widths;  // by the number of ublocks in the width
+  const Kernel& k = r.op.kernel;
+  for (int64_t width = u.width; width <= space.width; width += u.width)
+    ifm_widths.push_back(ifm_block_size(width, k.stride_x, k.extent_w(), u.width));
   for (; depth <= std::max<int64_t>(space.depth, u.depth); depth = next_depth(depth, r)) {
-    for (int64_t height = u.height; height <= space.height; height += u.height) {
-      for (int64_t width = u.width; width <= space.width; width += u.width) {
-        BlockConfig b{.height = height, .width = width, .depth = depth, .order = order};
-        if (!lay_out(r, b)) break;
+    BlockConfig b{.depth = depth, .order = order};
+    const int64_t ifm_bytes = ifm_position_bytes(r, ifm_block_depth(r, b)), acc_bytes = acc_position_bytes(r, depth);
+    for (b.height = u.height; b.height <= space.height; b.height += u.height) {
+      const int64_t ifm_column_bytes = ifm_block_size(b.height, k.stride_y, k.extent_h(), u.height) * ifm_bytes;
+      b.width = 0;
+      for (const int ifm_width : ifm_widths) {
+        b.width += u.width;
+        if (!lay_out(r, ifm_column_bytes * ifm_width, b.height * b.width * acc_bytes)) break;
         visit(b);
       }
     }
@@ -146,7 +162,10 @@ npu::Block3 shram::input_block(const Step& subop, const BlockConfig& block, cons
 
 std::optional<shram::SharedBuffer> shram::shared_buffer(const Step& subop, const BlockConfig& block,
                                                         const Target& target) {
-  return lay_out(requirements_of(subop, target), block);
+  const Requirements r = requirements_of(subop, target);
+  const npu::Block3 ifm = ifm_block(r, block);
+  return lay_out(r, int64_t{ifm.height} * ifm.width * ifm_position_bytes(r, ifm.depth),
+                 block.height * block.width * acc_position_bytes(r, block.depth));
 }
 
 std::vector<BlockConfig> shram::legal_blocks(const Step& subop, const Target& target) {

@@ -23,6 +23,7 @@ struct Requirements {
   npu::WeightOrder order;
   npu::WeightSparsity sparsity;
   int64_t ifm_block_depth;  // of operations that sum over the input's channels; 0: the depth of the OFM block
+  const npu::U85IfmAllocation* allocation;  // of the microblock; nullptr: none
 };
 
 bool is_null_pool(const Step& op) {
@@ -72,6 +73,13 @@ npu::OfmUblock ublock_of(npu::Microblock code, const npu::AcceleratorConfig& npu
   return npu.ofm_ublocks[0];
 }
 
+const npu::U85IfmAllocation* allocation_of(const npu::OfmUblock& ublock, const npu::AcceleratorConfig& npu) {
+  const auto row = std::ranges::find_if(npu::kU85IfmAllocation, [&](const npu::U85IfmAllocation& a) {
+    return a.macs_per_cycle == npu.macs_per_cycle && a.microblock == ublock.code;
+  });
+  return row == npu::kU85IfmAllocation.end() ? nullptr : &*row;
+}
+
 Requirements requirements_of(const Step& op, const npu::OfmUblock& ublock, const WeightForm& form,
                              const Target& target) {
   const npu::AcceleratorConfig& npu = target.accelerator;
@@ -89,7 +97,8 @@ Requirements requirements_of(const Step& op, const npu::OfmUblock& ublock, const
           .ublock = ublock,
           .order = form.order,
           .sparsity = form.sparsity,
-          .ifm_block_depth = depth};
+          .ifm_block_depth = depth,
+          .allocation = allocation_of(ublock, npu)};
 }
 
 int64_t ifm_block_depth(const Requirements& r, int64_t ofm_block_depth) {
@@ -98,12 +107,9 @@ int64_t ifm_block_depth(const Requirements& r, int64_t ofm_block_depth) {
 
 // The allocation unit of the IFM memory for blocks of this depth.
 npu::Block3 allocation_unit(const Requirements& r, int64_t depth) {
-  const auto row = std::ranges::find_if(npu::kU85IfmAllocation, [&](const npu::U85IfmAllocation& a) {
-    return a.macs_per_cycle == r.npu.macs_per_cycle && a.microblock == r.ublock.code;
-  });
-  CARINA_CHECK(row != npu::kU85IfmAllocation.end(), "a microblock without allocation units");
+  CARINA_CHECK(r.allocation != nullptr, "a microblock without allocation units");
   const int64_t bits = depth * r.ifm_bits;
-  npu::Block3 unit = row->units[bits > 2 * kBitsPerAllocation ? 2 : bits > kBitsPerAllocation ? 1 : 0];
+  npu::Block3 unit = r.allocation->units[bits > 2 * kBitsPerAllocation ? 2 : bits > kBitsPerAllocation ? 1 : 0];
   unit.depth *= kBitsPerAllocation / r.ifm_bits;
   return unit;
 }

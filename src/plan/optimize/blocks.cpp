@@ -11,7 +11,6 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <map>
 #include <random>
 #include <unordered_map>
 
@@ -31,13 +30,16 @@ class CycleCost {
       : subop_(subop),
         context_(context),
         cost_(schedule, context.family, assumed.target, assumed.detail),
+        operation_(cost_, subop),
         weights_from_(weights_from),
         slow_(cost_.port_of(Space::kConstants)) {}
+  CycleCost(const CycleCost&) = delete;
+  CycleCost& operator=(const CycleCost&) = delete;
 
   // The cost of a block; infinite if it is certainly more than `max`. Among blocks of nearly equal speed, the one with
   // less port traffic costs less.
-  [[nodiscard]] double of(const BlockConfig& block, double max) const {
-    const KernelCycles cycles = cost_.of(subop_, block, feed_of(block), max);
+  [[nodiscard]] double of(const BlockConfig& block, double max) {
+    const KernelCycles cycles = operation_.of(block, feed_of(block), max);
     constexpr double kTrafficWeight = 0.01, kSlowTrafficWeight = 0.1;
     return cycles.total + kTrafficWeight * (cycles.port_busy[0] + cycles.port_busy[1]) +
            kSlowTrafficWeight * cycles.port_busy[slow_];
@@ -45,7 +47,7 @@ class CycleCost {
 
  private:
   // Consecutive blocks mostly have the same order of weights.
-  [[nodiscard]] const Feed& feed_of(const BlockConfig& block) const {
+  [[nodiscard]] const Feed& feed_of(const BlockConfig& block) {
     const BlockConfig order{.depth = block.depth,
                             .order = block.order,
                             .ublock = block.ublock,
@@ -61,10 +63,11 @@ class CycleCost {
   const Step& subop_;
   const Context& context_;
   KernelCost cost_;
+  OperationCost operation_;
   Space weights_from_;
   size_t slow_;
-  mutable std::optional<BlockConfig> fed_order_;  // the order of weights that `feed_` is for
-  mutable Feed feed_;
+  std::optional<BlockConfig> fed_order_;  // the order of weights that `feed_` is for
+  Feed feed_;
 };
 
 // The factor by which another weight order has to be faster. The family lists the order with fewer weight bytes first.
@@ -83,15 +86,17 @@ class BlockCosts {
 
   [[nodiscard]] double factor(const BlockConfig& block) const { return block.order == first_order_ ? 1 : other_order_; }
 
-  // The cost of each block, divided by the least. A ratio above `max` may be infinite.
-  [[nodiscard]] std::vector<double> ratios(const std::vector<BlockConfig>& blocks, const CycleCost& cost,
+  // The cost of each block, divided by the least. A ratio above `max` may be infinite. Families list the small blocks
+  // first, which take the most cycles, so the last is computed first.
+  [[nodiscard]] std::vector<double> ratios(const std::vector<BlockConfig>& blocks, CycleCost cost,
                                            double max = std::numeric_limits<double>::infinity()) const {
     constexpr double kRounding = 1.0001;
     double least = std::numeric_limits<double>::infinity();
-    std::vector<double> costs;
-    for (const BlockConfig& block : blocks) {
-      costs.push_back(cost.of(block, least * max * kRounding / factor(block)) * factor(block));
-      least = std::min(least, costs.back());
+    std::vector<double> costs(blocks.size());
+    for (size_t i = blocks.size(); i-- > 0;) {
+      const BlockConfig& block = blocks[i];
+      costs[i] = cost.of(block, least * max * kRounding / factor(block)) * factor(block);
+      least = std::min(least, costs[i]);
     }
     for (double& each : costs) each /= least;
     return costs;
@@ -133,8 +138,8 @@ std::optional<BlockConfig> preferred(const std::vector<BlockConfig>& blocks, con
 // longer. The nominal cost is at most `max_nominal` times the least, with or without the factor of other orders.
 //   Example: a convolution of 3x3 with 64 channels. A block takes 37,540 cycles, and 68,780 with doubled latencies:
 //   39,603. Another one takes 37,700 and 37,940: 38,838.
-std::optional<BlockConfig> cheapest_with_latencies(const std::vector<BlockConfig>& blocks, const CycleCost& nominal,
-                                                   const CycleCost& slow, double max_nominal, double other_order,
+std::optional<BlockConfig> cheapest_with_latencies(const std::vector<BlockConfig>& blocks, CycleCost& nominal,
+                                                   CycleCost& slow, double max_nominal, double other_order,
                                                    const FeatureMap& ofm) {
   constexpr double kWeight = 0.03, kRounding = 1.0001;
   const BlockCosts costs(blocks, other_order);
@@ -142,20 +147,26 @@ std::optional<BlockConfig> cheapest_with_latencies(const std::vector<BlockConfig
   const auto max_of = [&](const BlockConfig& block) {
     return max_nominal * std::max(least, least_scaled / costs.factor(block));
   };
-  std::vector<double> scores;
-  for (const BlockConfig& block : blocks) {
-    scores.push_back(nominal.of(block, max_of(block) * kRounding));
-    least = std::min(least, scores.back());
-    least_scaled = std::min(least_scaled, scores.back() * costs.factor(block));
+  std::vector<double> scores(blocks.size());
+  for (size_t i = blocks.size(); i-- > 0;) {
+    scores[i] = nominal.of(blocks[i], max_of(blocks[i]) * kRounding);
+    least = std::min(least, scores[i]);
+    least_scaled = std::min(least_scaled, scores[i] * costs.factor(blocks[i]));
   }
+  // The block with the least nominal cost comes first, so that few others may have a lower score.
   double least_score = std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < blocks.size(); ++i) {
+  const auto add_latencies = [&](size_t i) {
     const double factor = costs.factor(blocks[i]);
     const double max = (least_score * kHardlyMore / factor - scores[i]) / kWeight;
-    const bool is_candidate = scores[i] <= max_of(blocks[i]) && max > 0;
+    const bool is_candidate = scores[i] <= max_of(blocks[i]) && scores[i] <= max;  // longer latencies never help
     scores[i] = is_candidate ? (scores[i] + kWeight * slow.of(blocks[i], max)) * factor
                              : std::numeric_limits<double>::infinity();
     least_score = std::min(least_score, scores[i]);
+  };
+  const auto fastest = static_cast<size_t>(std::ranges::min_element(scores) - scores.begin());
+  add_latencies(fastest);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (i != fastest) add_latencies(i);
   }
   return preferred(blocks, scores, ofm);
 }
@@ -195,13 +206,15 @@ void keep_balanced(std::vector<BlockConfig>& blocks, const Step& subop) {
     int64_t height = INT64_MAX;
     int64_t width = INT64_MAX;
   };
-  std::map<npu::Microblock, Steps> steps;
+  constexpr size_t kMicroblocks = 8;
+  std::array<Steps, kMicroblocks> steps;
+  const auto of = [&](const BlockConfig& b) -> Steps& { return steps[static_cast<size_t>(b.ublock)]; };
   for (const BlockConfig& b : blocks) {
-    Steps& step = steps[b.ublock];
+    Steps& step = of(b);
     step = {.height = std::min(step.height, b.height), .width = std::min(step.width, b.width)};
   }
   std::erase_if(blocks, [&](const BlockConfig& b) {
-    const Steps& step = steps[b.ublock];
+    const Steps& step = of(b);
     return !is_smallest(subop.ofm.height, b.height, step.height) || !is_smallest(subop.ofm.width, b.width, step.width);
   });
 }
@@ -238,7 +251,8 @@ std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuest
   if (context.block_choice != BlockChoice::kWorstRatio && context.options.optimize != Optimize::kSize) {
     constexpr double kAnyLoss = 1.03;  // more does not pay: doubled latencies take at most twice the cycles
     const double max = context.block_choice == BlockChoice::kLatencies ? kAnyLoss : kNominalLoss;
-    return cheapest_with_latencies(blocks, cost_under(models.front()), cost_under(slow), max, other_order, subop.ofm);
+    CycleCost nominal = cost_under(models.front()), slow_cost = cost_under(slow);
+    return cheapest_with_latencies(blocks, nominal, slow_cost, max, other_order, subop.ofm);
   }
   return cheapest(
       blocks, models.size(), [&](size_t model) { return cost_under(models[model]); }, other_order, subop.ofm);

@@ -11,6 +11,7 @@ namespace carina::plan {
 namespace {
 
 constexpr double kMinGainCycles = 16;  // the least gain that justifies a command
+constexpr double kRounding = 1;        // of sums in another order, in cycles
 constexpr size_t kGoingOn = 8;         // a continued search may do this fraction of the work
 
 // The initial choice: copy everything that is faster from a copy, or nothing.
@@ -25,15 +26,13 @@ class CopySearch {
     // A fixed copy runs beside kernels, so a copy for it brings nothing until the sweep has found a stall.
     constexpr auto kOfKernels = static_cast<uint8_t>(~(copy_bit(kFixedRead) | keep_bit(kFixedRead)));
     for (uint8_t& bits : choice_) bits = start == Start::kNothing ? 0 : bits & kOfKernels;
-    work_ += choice_.size();
-    sweep();
+    begin();
   }
   // Continues from an earlier result, with a part of the work.
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, const PrefetchFinding& earlier)
       : CopySearch(problem, previous, earlier.keeping, problem.max_work / kGoingOn) {
     for (size_t k = 0; k < choice_.size(); ++k) choice_[k] = static_cast<uint8_t>(choice_[k] & earlier.choice[k]);
-    work_ += choice_.size();
-    sweep();
+    begin();
   }
   void run() {
     for (bool better = true; better && !done();) {
@@ -49,6 +48,8 @@ class CopySearch {
     }
   }
   [[nodiscard]] double cycles() const { return cycles_; }
+  // Whether no kernel waits for a copy, or reads in place what is faster from a copy.
+  [[nodiscard]] bool is_perfect() const { return cycles_ <= least_cycles_; }
   [[nodiscard]] PrefetchFinding finding() const {
     return {.choice = choice_, .keeping = keeping_, .ended_early = max_work_ > 0 && done()};
   }
@@ -110,9 +111,27 @@ class CopySearch {
     choice_[k] = static_cast<uint8_t>(choice_[k] | keep_bit(r) | copy_bit(r));
   }
 
+  void begin() {
+    constexpr uint8_t kAny = (1 << PrefetchKernel::kReads) - 1;
+    for (size_t k = 0; k < choice_.size(); ++k) {
+      least_cycles_ += least_cycles(k, kAny);
+      least_of_choice_ += least_cycles(k, choice_[k]);
+    }
+    work_ += choice_.size();
+    sweep();
+  }
   void sweep() {
     sweep_.run(choice_);
     cycles_ = sweep_.cycles();
+  }
+  // The least cycles of kernel `k` with a choice, whatever fits in memory.
+  [[nodiscard]] double least_cycles(size_t k, uint8_t choice) const {
+    const auto& variants = problem_.kernels[k].variants;
+    double least = variants.front().cycles;
+    for (size_t mask = 1; mask < size_t{1} << problem_.kernels[k].reads; ++mask) {
+      if ((mask & ~size_t{choice}) == 0) least = std::min(least, variants[mask].cycles);
+    }
+    return least;
   }
   // The kernels whose copies depend on `reads`: of a copy that is kept, also its later reader.
   [[nodiscard]] Sweep::Changed changed_by(const std::vector<KernelRead>& reads) const {
@@ -142,12 +161,17 @@ class CopySearch {
   bool is_better(const std::vector<KernelRead>& reads, const Change& change) {
     if (done()) return false;
     std::vector<uint8_t> before;
-    for (const KernelRead& read : reads) {
-      before.push_back(choice_[read.first]);
-      choice_[read.first] = static_cast<uint8_t>(change(choice_[read.first], read.second));
+    double least = least_of_choice_;
+    for (const auto& [k, r] : reads) {
+      before.push_back(choice_[k]);
+      choice_[k] = static_cast<uint8_t>(change(choice_[k], r));
+      least += least_cycles(k, choice_[k]) - least_cycles(k, before.back());
     }
     work_ += choice_.size();
-    if (sweep_.cycles_with(choice_, changed_by(reads), cycles_ - kMinGainCycles) + kMinGainCycles <= cycles_) {
+    const bool may_gain = least + kMinGainCycles <= cycles_ + kRounding;
+    if (may_gain &&
+        sweep_.cycles_with(choice_, changed_by(reads), cycles_ - kMinGainCycles) + kMinGainCycles <= cycles_) {
+      least_of_choice_ = least;
       sweep();
       return true;
     }
@@ -207,6 +231,8 @@ class CopySearch {
   std::vector<std::vector<KernelRead>> readers_;  // by object: the readers that gain from a copy
   NextReaders next_;
   double cycles_ = 0;
+  double least_cycles_ = 0;     // of all kernels with any choice, if none waits
+  double least_of_choice_ = 0;  // with `choice_`
   size_t work_ = 0;
 };
 
@@ -318,13 +344,19 @@ PrefetchPlan plan_of(const PrefetchProblem& problem, CopySearch& search) {
 PrefetchPlan plan_prefetch(const PrefetchProblem& problem) {
   const PreviousReaders previous = previous_readers(problem);
   std::vector<CopySearch> searches;
+  searches.reserve(3);
   searches.emplace_back(problem, previous, Keeping::kBold, Start::kAll);
   const bool kept = std::ranges::any_of(previous, [](const auto& readers) {
     return std::ranges::any_of(readers, [](size_t k) { return k != kNoIndex; });
   });
   if (kept) searches.emplace_back(problem, previous, Keeping::kCautious, Start::kAll);
-  if (kept) searches.emplace_back(problem, previous, Keeping::kBold, Start::kNothing);
-  for (CopySearch& search : searches) search.run();
+  // A cautious search that begins with the cycles of the bold one keeps the same copies, so it mostly ends there, too.
+  if (kept && searches[1].cycles() == searches[0].cycles()) searches.pop_back();
+  searches.front().run();
+  if (kept && !searches.front().is_perfect()) {
+    if (searches.size() > 1) searches.back().run();
+    searches.emplace_back(problem, previous, Keeping::kBold, Start::kNothing).run();
+  }
   return plan_of(problem, *std::ranges::min_element(searches, {}, &CopySearch::cycles));
 }
 

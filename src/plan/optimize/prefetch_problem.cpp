@@ -133,11 +133,12 @@ class Reader {
       scales_bit = slice.scales == slice.stored ? weights_bit : copyable(slice.scales);
     }
     const size_t slow = cost_.port_of(Space::kConstants);
+    OperationCost operation(cost_, subop);
     for (size_t mask = 0; mask < size_t{1} << kernel.reads; ++mask) {
       feed.weights_from = (mask & weights_bit) != 0 ? space_ : weights_in;
       feed.scales_from = (mask & scales_bit) != 0 ? space_ : Space::kConstants;
       const bool copied = mask != 0 && !blocks_for_copies_.empty();
-      const KernelCycles cycles = cost_.of(subop, copied ? blocks_for_copies_[id.index()] : stripe.block, feed);
+      const KernelCycles cycles = operation.of(copied ? blocks_for_copies_[id.index()] : stripe.block, feed);
       kernel.variants[mask] = {.cycles = cycles.total, .slow_port_cycles = cycles.port_busy[slow]};
     }
   }

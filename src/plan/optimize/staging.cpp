@@ -206,7 +206,8 @@ class Fitter {
   // The parser runs ahead of the kernels by as many as it can issue. A transfer among these starts too early, beside
   // kernels that need the port. A transfer that starts late may end late. So all positions are tried.
   [[nodiscard]] StagedSchedule ordered(Schedule allocated, PrefetchPlan plan) const {
-    const Timeline timeline(with_blocks(allocated, plan), context_.family, context_.target);
+    const auto blocked = with_blocks(allocated, plan);
+    const Timeline timeline(blocked ? *blocked : allocated, context_.family, context_.target);
     std::optional<double> min;
     for (int after = 0; after <= context_.family.limits.max_outstanding_kernels; ++after) {
       std::vector<Command> order = order_with_copies(schedule_, network_, plan, static_cast<size_t>(after));
@@ -230,9 +231,9 @@ class Fitter {
     StagedSchedule staged = ordered(*std::move(allocated), best_->plan);
     if (staged.cycles <= kNoSlower * best_->cycles) best_ = std::move(staged);
   }
-  // Uses the blocks that the plan assumes.
-  [[nodiscard]] Schedule with_blocks(Schedule schedule, const PrefetchPlan& plan) const {
-    if (blocks_for_copies_.empty()) return schedule;
+  // The schedule with the blocks that the plan assumes; nothing if they are its own.
+  [[nodiscard]] std::optional<Schedule> with_blocks(Schedule schedule, const PrefetchPlan& plan) const {
+    if (blocks_for_copies_.empty()) return std::nullopt;
     for (size_t k = 0; k < network_.stripes.size(); ++k) {
       const size_t stripe = network_.stripes[k].index();
       if (plan.staged[k] != 0) schedule.stripes[stripe].block = blocks_for_copies_[stripe];

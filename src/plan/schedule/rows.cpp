@@ -104,6 +104,12 @@ MapAddress address_of(const Schedule& schedule, const FeatureMap& map) {
 }
 
 std::vector<ByteRange> byte_ranges_of(const Schedule& schedule, const FeatureMap& map) {
+  const PlanTensor& tensor = schedule[map.tensor];
+  if (!tensor.storage.valid() || schedule[tensor.storage].rolling_rows == 0) {
+    const ByteRange range = range_of(map, tensor);
+    const int64_t shift = schedule.address_of(map.tensor);
+    return {{.begin = range.begin + shift, .end = range.end + shift}};
+  }
   std::vector<ByteRange> ranges;
   for (const Part& part : parts_of(schedule, map)) {
     const ByteRange range = range_of(part.map, schedule[map.tensor]);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -172,12 +173,27 @@ std::pair<double, double> factors_of(const Line& line, const std::vector<int64_t
   return {low, high};
 }
 
+// Whether the entries between the limits may lie on a line: then two neighbors differ by the factor, rounded down or
+// up.
+//   Example: 2, 3, 3, 4, 5 may (differences 1, 0, 1, 1). A sigmoid's entries differ by 0 to 4, so no line is sought.
+bool may_be_line(const std::vector<int64_t>& values, int64_t min, int64_t max) {
+  int64_t least = std::numeric_limits<int64_t>::max(), most = 0;
+  const auto is_between = [&](int64_t value) { return min < value && value < max; };
+  for (size_t i = 1; i < values.size(); ++i) {
+    if (!is_between(values[i - 1]) || !is_between(values[i])) continue;
+    const int64_t difference = std::abs(values[i] - values[i - 1]);
+    least = std::min(least, difference);
+    most = std::max(most, difference);
+  }
+  return least > most || most - least <= 1;
+}
+
 // The line through all entries, if there is one. Its zero is at one of the 256 inputs, of which the entry is the zero
 // point of the result.
 std::optional<Line> line_of(const std::vector<int64_t>& values) {
   constexpr int kMultiplierBits = 24;
   const auto [least, most] = std::ranges::minmax(values);
-  if (least == most) return std::nullopt;
+  if (least == most || !may_be_line(values, least, most)) return std::nullopt;
   for (const bool of_magnitude : {false, true}) {
     for (int64_t zero = kFirst8; zero <= kLast8; ++zero) {
       Line line{.of_magnitude = of_magnitude,

@@ -81,7 +81,29 @@ std::array<RowPart, 2> CheckedMap::row(int32_t y) const {
   return parts;
 }
 
-bool overlap(const CheckedMap& a, const CheckedMap& b) {
+// The channels of a tensor repeat with each pixel, or with each row if they are in bricks.
+//   Example: NHWC int8, 24 channels per pixel. An operation reads channels 0-11 and writes 12-23: bytes 0-11 and 12-23
+//   of each 24.
+std::array<CheckedMap::Period, 2> CheckedMap::periods() const {
+  const std::byte* const first = single_tile();
+  if (first == nullptr || row_stride_ <= 0 || pixel_stride_ <= 0 || (brick() && brick_stride_ <= 0)) return {};
+  const int64_t pixel = brick() ? pixel_stride_ : int64_t{box_.depth} * type_.bytes;
+  const int64_t bricks = brick() ? (box_.depth + 15) / 16 : 1;
+  const int64_t row = (bricks - 1) * brick_stride_ + (box_.width - 1) * pixel_stride_ + pixel;
+  const bool repeats = !brick() && row_stride_ % pixel_stride_ == 0;
+  return {Period{.bytes = repeats ? pixel_stride_ : 0, .begin = first, .size = pixel},
+          Period{.bytes = row_stride_, .begin = first, .size = row}};
+}
+
+namespace {
+
+bool are_apart(const CheckedMap::Period& a, const CheckedMap::Period& b) {
+  if (a.bytes == 0 || a.bytes != b.bytes || a.size > a.bytes || b.size > b.bytes) return false;
+  const int64_t distance = (b.begin - a.begin) % a.bytes, from_a = distance < 0 ? distance + a.bytes : distance;
+  return from_a >= a.size && from_a + b.size <= a.bytes;
+}
+
+bool ranges_overlap(const CheckedMap& a, const CheckedMap& b) {
   for (const HostRange& x : a.ranges()) {
     if (x.empty()) continue;
     for (const HostRange& y : b.ranges()) {
@@ -89,6 +111,14 @@ bool overlap(const CheckedMap& a, const CheckedMap& b) {
     }
   }
   return false;
+}
+
+}  // namespace
+
+bool overlap(const CheckedMap& a, const CheckedMap& b) {
+  if (!ranges_overlap(a, b)) return false;
+  const auto of_a = a.periods(), of_b = b.periods();
+  return !are_apart(of_a[0], of_b[0]) && !are_apart(of_a[1], of_b[1]);
 }
 
 bool same_elements(const FeatureMap& a, const FeatureMap& b) {

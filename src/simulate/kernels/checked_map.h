@@ -59,6 +59,15 @@ class CheckedMap {
   // The smallest ranges that hold all elements, one per tile. Ranges of unused tiles are empty.
   [[nodiscard]] const std::array<HostRange, 4>& ranges() const { return ranges_; }
 
+  // Bytes [begin, begin + size) from the start of each period of `bytes`, in which all elements lie.
+  struct Period {
+    int64_t bytes = 0;
+    const std::byte* begin = nullptr;
+    int64_t size = 0;
+  };
+  // Periods of one pixel and of one row; only periods with size <= bytes say something.
+  [[nodiscard]] std::array<Period, 2> periods() const;
+
  private:
   struct Tile {
     int64_t offset = 0;  // of its element (0,0,0) in the region
@@ -78,7 +87,8 @@ class CheckedMap {
   std::array<HostRange, 4> ranges_{};
 };
 
-// Returns whether any element range of one map overlaps one of the other.
+// Returns whether the maps may share a byte. Maps that lie beside each other in the channels of one tensor do not,
+// although their ranges overlap.
 bool overlap(const CheckedMap& a, const CheckedMap& b);
 // Returns whether each element has the same address and width in both maps (an in-place operation).
 bool same_elements(const FeatureMap& a, const FeatureMap& b);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/hash/content_hash.h"
 #include "npu/weights/weight_codec.h"
@@ -199,19 +200,35 @@ void sum_channels(DecodedWeights& weights) {
 }
 
 // Decodes weights of 8 bits directly into the layout of the kernels. Nothing when some are wider.
-Result<std::optional<DecodedWeights>> decode_quads(const npu::WeightTraversal& traversal, const WeightStreams& streams,
-                                                   DecodedWeights weights, Counting counting) {
+Result<std::optional<DecodedWeights>> decode_quads(const Operation& op, const npu::WeightTraversal& traversal,
+                                                   const WeightStreams& streams, DecodedWeights weights,
+                                                   Counting counting, uint64_t max_values) {
   Histogram histogram;
   PackedWeights& packed = weights.packed;
   packed.quads.resize(static_cast<size_t>(npu::quad_size(traversal)));
   packed.steps_per_group = steps_per_group(weights, kQuad);
+  CARINA_CHECKED(total_length(traversal, max_values));
+  std::vector<std::vector<int16_t>> sequences;  // of the fast format, whose decoder reads all streams at once
+  if (op.fast_weights) {
+    CARINA_TRY(sequences, decode_sequences(op, traversal, streams, max_values));
+    if (static_cast<int>(sequences.size()) < npu::stream_count(traversal)) return too_few(0, 1, 0);
+  }
   for (int s = 0; s < npu::stream_count(traversal); ++s) {
     const auto length = static_cast<size_t>(npu::sequence_length(traversal, s));
     if (length == 0) continue;
-    npu::SwdReader reader(streams[static_cast<size_t>(s)], length + kEndPadding, stream_name(s));
+    std::optional<npu::SwdReader> reader;
+    std::span<const int16_t> sequence;
+    if (op.fast_weights) {
+      sequence = sequences[static_cast<size_t>(s)];
+    } else {
+      reader.emplace(streams[static_cast<size_t>(s)], length + kEndPadding, stream_name(s));
+    }
     size_t found = 0;
     const auto next = [&]() -> Result<std::span<const int16_t>> {
-      CARINA_TRY(const std::span<const int16_t> part, reader.next());
+      std::span<const int16_t> part = std::exchange(sequence, {});
+      if (reader) {
+        CARINA_TRY(part, reader->next());
+      }
       found += part.size();
       if (counting == Counting::kCount) histogram.add(part);
       return part;
@@ -272,9 +289,8 @@ Result<DecodedWeights> decode_weights(const Operation& op, const npu::Accelerato
                          .height = traversal.kernel_height,
                          .width = traversal.kernel_width,
                          .depth = traversal.ifm_depth};
-  if (takes_quads(op) && !op.fast_weights) {
-    CARINA_CHECKED(total_length(traversal, max_values));
-    CARINA_TRY(auto narrow, decode_quads(traversal, streams, weights, counting));
+  if (takes_quads(op)) {
+    CARINA_TRY(auto narrow, decode_quads(op, traversal, streams, weights, counting, max_values));
     if (narrow) return *std::move(narrow);
   }
   CARINA_TRY(const auto sequences, decode_sequences(op, traversal, streams, max_values));

@@ -189,7 +189,7 @@ TEST(CheckNetwork, quick_checks_the_first_operators_of_a_large_network) {
 // All operators with one sample, where two would take too long.
 TEST(CheckNetwork, quick_draws_fewer_samples_before_it_leaves_operators_out) {
   plan::GraphBuilder b;
-  auto x = b.input("x", DType::kInt8, {1, 48, 48, 16});
+  auto x = b.input("x", DType::kInt8, {1, 36, 36, 16});
   for (int i = 0; i < 5; ++i) x = b.conv(x, 16, 3, 1, 40, i);
   b.graph.outputs = {x};
   const npu::CompiledNetwork network = compiled(b.graph, "ethos-u85-256");

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "plan/compile.h"
+#include "plan/cost/kernel_cost.h"
 #include "plan/family/rules/rules.h"
 
 namespace carina::plan {
@@ -79,6 +83,33 @@ TEST(Family, buffers_of_legal_block_do_not_overlap) {
         const int64_t acc_bytes = block.height * block.width * block.depth * (op.acc == AccWidth::kWide ? 5 : 4);
         const int64_t tables = op.uses_table() ? npu::kShramLutBanks : shram.reserved_end_banks;
         EXPECT_LE(2 * (ifm_bytes + acc_bytes), (shram.banks - npu::kShramOutputBanks - tables) * npu::kShramBankBytes);
+      }
+    }
+  }
+}
+
+// What OperationCost keeps from block to block makes no difference, in whatever order they come.
+TEST(KernelCost, cost_of_block_does_not_depend_on_blocks_before_it) {
+  for (const char* npu : {"ethos-u55-32", "ethos-u65-512", "ethos-u85-256"}) {
+    const Target target = *find_target(npu, "", "");
+    const Family& family = **find_family(target);
+    Schedule schedule;
+    schedule.storages.push_back({.space = working_space(target, family)});
+    schedule.tensors.push_back({.storage = StorageId(0)});
+    const KernelCost cost(schedule, family, target);
+    for (uint32_t seed = 0; seed < 60; ++seed) {
+      Step op = random_step(seed);
+      for (FeatureMap* map : {&op.ofm, &op.ifm, &op.ifm2}) map->tensor = TensorId(0);
+      std::vector<BlockConfig> blocks = family.legal_blocks(op, target);
+      std::shuffle(blocks.begin(), blocks.end(), std::mt19937(seed));
+      blocks.resize(std::min<size_t>(blocks.size(), 100));
+      OperationCost operation(cost, op);
+      const Feed feed{.weight_bytes = 1000.0 * (seed % 3), .scale_bytes = op.is_convolution() ? 160.0 : 0};
+      for (const BlockConfig& block : blocks) {
+        const KernelCycles alone = cost.of(op, block, feed), after = operation.of(block, feed);
+        EXPECT_EQ(alone.total, after.total) << npu << " " << seed;
+        EXPECT_EQ(alone.port_busy, after.port_busy) << npu << " " << seed;
+        EXPECT_EQ(operation.of(block, feed, alone.total).total, alone.total) << npu << " " << seed;
       }
     }
   }

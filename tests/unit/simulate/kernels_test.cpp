@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -251,6 +253,51 @@ TEST(Kernels, wide_rows_are_split_by_columns) {
   EXPECT_EQ(cut({.height = 7, .width = 7, .depth = 1280}, 51), std::pair(7, 7));
   EXPECT_EQ(cut({.height = 7, .width = 7, .depth = 1280}, 0), std::pair(1, 7));
   EXPECT_EQ(cut({.height = 2, .width = 500, .depth = 65536}, -3), std::pair(1, 96));
+}
+
+// Overlap is compared with the sets of all bytes.
+TEST(CheckedMap, maps_beside_each_other_do_not_overlap) {
+  Random random(3);
+  std::vector<std::byte> memory(1 << 14);
+  size_t apart = 0, overlapping = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const Extent whole{.height = static_cast<int32_t>(random.in(1, 4)),
+                       .width = static_cast<int32_t>(random.in(1, 5)),
+                       .depth = static_cast<int32_t>(random.in(2, 70))};
+    FeatureMap map = packed_map(random, whole, random_type(random));
+    const bool bricks = map.format == Format::kNhcwb16;
+    const auto part = [&] {
+      const auto first = static_cast<int32_t>(random.in(0, whole.depth - 1)) / (bricks ? 16 : 1);
+      const Extent box{.height = static_cast<int32_t>(random.in(1, whole.height)),
+                       .width = static_cast<int32_t>(random.in(1, whole.width)),
+                       .depth = static_cast<int32_t>(random.in(1, whole.depth - first * (bricks ? 16 : 1)))};
+      FeatureMap at = map;
+      at.base[0] = static_cast<uint64_t>(first * (bricks ? map.stride_c : map.type.bytes));
+      return std::pair(*CheckedMap::create(at, box, memory, "map"), box);
+    };
+    const auto bytes = [&](const std::pair<CheckedMap, Extent>& what) {
+      std::set<const std::byte*> set;
+      for (int32_t y = 0; y < what.second.height; ++y) {
+        const RowPart row = what.first.row(y)[0];
+        for (int32_t x = 0; x < what.second.width; ++x) {
+          for (int32_t c = 0; c < what.second.depth; ++c) {
+            const int64_t channel =
+                bricks ? c / 16 * what.first.brick_stride() + c % 16 * map.type.bytes : int64_t{c} * map.type.bytes;
+            for (int b = 0; b < map.type.bytes; ++b) set.insert(row.data + x * what.first.pixel_stride() + channel + b);
+          }
+        }
+      }
+      return set;
+    };
+    const auto a = part(), b = part();
+    const auto of_a = bytes(a), of_b = bytes(b);
+    const bool shared = std::ranges::any_of(of_a, [&](const std::byte* byte) { return of_b.contains(byte); });
+    const bool found = overlap(a.first, b.first);
+    EXPECT_TRUE(found || !shared) << i;
+    EXPECT_EQ(found, overlap(b.first, a.first)) << i;
+    (found ? overlapping : apart) += shared ? 0 : 1;
+  }
+  EXPECT_GT(apart, 4 * overlapping);
 }
 
 // Sanitizers make each case ten times longer.
