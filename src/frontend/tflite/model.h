@@ -113,7 +113,7 @@ struct Model {
   std::string description;
   std::vector<Subgraph> subgraphs;  // at least one; the first is the main one
   std::vector<Metadata> metadata = {};
-  bool is_part = false;  // of a graph whose other operators, and variables, are the CPU's
+  bool is_part = false;  // of a graph whose other operators, and resource variables, are the CPU's
 };
 
 // The name of the custom operator that runs a command stream on the NPU. A file with it has been compiled: its tensors
