@@ -99,14 +99,16 @@ int64_t plane_reads(const Step& op, const npu::Block3& block) {
                             .dilation = k.dilation_y,
                             .stride = k.stride_y,
                             .padding = op.padding.top,
-                            .ifm = op.ifm.height}) *
+                            .ifm = op.ifm.height,
+                            .upscale = op.upscale}) *
          npu::window_reads({.ofm = op.ofm.width,
                             .block = block.width,
                             .taps = k.width,
                             .dilation = k.dilation_x,
                             .stride = k.stride_x,
                             .padding = op.padding.left,
-                            .ifm = op.ifm.width});
+                            .ifm = op.ifm.width,
+                            .upscale = op.upscale});
 }
 
 // The part of a broadcast operand that belongs to a box of the OFM.
@@ -165,8 +167,9 @@ KernelCost::Geometry KernelCost::geometry(const Step& op, const BlockConfig& b) 
       op.ofm.width % 2 == 0 && op.kernel.height == 1)
     g.ublock = {.height = 1, .width = 4, .depth = g.ublock.depth};
   const npu::Block3 in = family_.input_block(op, b, target_);
-  const auto along = [](int64_t block, int64_t stride, int64_t extent) {
-    return static_cast<int>((block - 1) * stride + std::min<int64_t>(extent, npu::kSubkernelSize));
+  const auto along = [&](int64_t block, int64_t stride, int64_t extent) {
+    const int64_t window = (block - 1) * stride + std::min<int64_t>(extent, npu::kSubkernelSize);
+    return static_cast<int>(ceil_div(window + op.upscale - 1, op.upscale));
   };
   const Kernel& k = op.kernel;
   g.ifm_block = has_no_macs(op) ? g.block

@@ -46,16 +46,17 @@ Requirements requirements_of(const Step& op, const Target& target) {
           .acc_bits = op.acc == AccWidth::kWide ? 40 : 32};
 }
 
-int ifm_block_size(int64_t ofm_size, int64_t stride, int64_t kernel_extent, int granule) {
-  return static_cast<int>(
-      round_up<int64_t>((ofm_size - 1) * stride + std::min<int64_t>(kernel_extent, npu::kSubkernelSize), granule));
+// Of an upscaled IFM, a block may begin in the middle of an element.
+int ifm_block_size(int64_t ofm_size, int64_t stride, int64_t kernel_extent, int64_t upscale, int granule) {
+  const int64_t window = (ofm_size - 1) * stride + std::min<int64_t>(kernel_extent, npu::kSubkernelSize);
+  return static_cast<int>(round_up<int64_t>(ceil_div(window + upscale - 1, upscale), granule));
 }
 
 npu::Block3 ifm_block(const Requirements& r, const BlockConfig& b) {
   const Kernel& k = r.op.kernel;
   const npu::Block3& u = r.npu.ofm_ublocks[0].block;
-  return {.height = ifm_block_size(b.height, k.stride_y, k.extent_h(), u.height),
-          .width = ifm_block_size(b.width, k.stride_x, k.extent_w(), u.width),
+  return {.height = ifm_block_size(b.height, k.stride_y, k.extent_h(), r.op.upscale, u.height),
+          .width = ifm_block_size(b.width, k.stride_x, k.extent_w(), r.op.upscale, u.width),
           .depth = r.equal_depth ? static_cast<int>(b.depth)
                                  : npu::clipped_ifm_block_depth({.ifm_depth = r.op.ifm.depth,
                                                                  .ifm_bits = r.op.ifm.type.bits,

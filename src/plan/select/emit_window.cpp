@@ -30,6 +30,7 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
           .ifm = image_map(window.ifm.view, window.ifm.type, window.ifm.zero_point),
           .kernel = window.kernel,
           .padding = window.padding,
+          .upscale = window.upscale,
           .weights = window.weights,
           .sparse_weights = window.kind == StepKind::kConv && s.has_sparse_weights(window.weights),
           .per_channel = has_weights,
@@ -41,7 +42,7 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
 
 // A 1x1 kernel without stride allows any arrangement of pixels. Rows are made as long as the format prefers.
 bool flatten_pixels(Window& window) {
-  if (window.kernel != Kernel{} || window.padding != Padding{}) return false;
+  if (window.kernel != Kernel{} || window.padding != Padding{} || window.upscale != 1) return false;
   const auto flat = [](const View& view) {
     const int64_t w = size(view, kW), rows = size(view, kN) * size(view, kH);
     return reshaped(view, w == 1 ? Shape{1, 1, rows, size(view, kC)} : Shape{1, rows, w, size(view, kC)});
