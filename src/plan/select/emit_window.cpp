@@ -21,8 +21,9 @@ int64_t size(const View& view, size_t axis) {
 
 void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
   const bool has_weights = window.kind != StepKind::kPool;
-  // 16-bit products need sums of more than 32 bits before they are scaled.
-  const bool wide = has_weights && window.ifm.type.bits == 16 && (epilogue.scaled || epilogue.type.bits == 64);
+  // Sums of 16-bit products may need more than 32 bits before they are scaled.
+  const bool wide = has_weights && window.ifm.type.bits == 16 && !epilogue.sums_fit_32 &&
+                    (epilogue.scaled || epilogue.type.bits == 64);
   if (wide) s.network().material.weights[window.weights.index()].acc = AccWidth::kWide;
   s.push({.kind = window.kind,
           .pool = window.pool,
