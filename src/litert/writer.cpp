@@ -183,7 +183,8 @@ Result<void> FileWriter::copy_tensor(size_t graph, size_t index, int64_t address
   if (from.sparsity() != nullptr || size_of(from.variant_tensors()) != 0)
     return cannot(fmt::format("tensor {}", model_.subgraphs[graph].tensors[index].name),
                   "a sparse or variant tensor, which Carina cannot write");
-  const std::vector<int32_t> shape = list_of(from.shape()), signature = list_of(from.shape_signature());
+  const auto dims = model_.subgraphs[graph].tensors[index].shape.dims();  // the user's, if the batch is dynamic
+  const std::vector<int32_t> shape(dims.begin(), dims.end()), signature = list_of(from.shape_signature());
   const auto quantization = copy_quantization(b_, from.quantization());
   to.renumbered[index] = static_cast<int32_t>(to.made.size());
   to.addresses.push_back(address);

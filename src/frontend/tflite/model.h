@@ -32,7 +32,8 @@ struct Tensor {
   std::string type_name;          // of the format: "INT8"
   Shape shape;
   TensorQuantization quantization;
-  bool is_variable = false;  // it keeps its value between two runs
+  bool has_open_batch = false;  // the file leaves the first size open; the shape has the usual one, mostly 1
+  bool is_variable = false;     // it keeps its value between two runs
   bool is_sparse = false;
   bool is_constant = false;
   Buffer data;  // of a constant, of exactly the size of its type and shape; else empty
