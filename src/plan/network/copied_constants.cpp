@@ -12,7 +12,7 @@
 namespace carina::plan {
 namespace {
 
-constexpr int64_t kMaxBytes = 256;      // of a constant
+constexpr int64_t kMaxBytes = 512;      // of a constant
 constexpr int64_t kMaxAllBytes = 2048;  // of the copy
 constexpr int64_t kMinGain = 4;         // so many times what the copy takes
 

@@ -13,8 +13,8 @@ struct CopyOfConstants {
 
 // Gathers small constant operands of elementwise steps in one constant, which the first step copies to the working
 // memory, and lets the steps read the copy, if that saves several times what it takes.
-//   Example: t1 = 8192 and t2 = -15420 (int32), read by 80 steps. Before: SUB t1, x. After: DMA t3 -> t4 (32 bytes), and
-//   SUB t4 at byte 0, x.
+//   Example: t1 = 8192 and t2 = -15420 (int32), read by 80 steps. Before: SUB t1, x. After: DMA t3 -> t4 (32 bytes),
+//   and SUB t4 at byte 0, x.
 void copy_constants(Network& network, const CopyOfConstants& cycles);
 
 }  // namespace carina::plan

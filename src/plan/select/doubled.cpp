@@ -11,7 +11,7 @@
 //   Example, k = 2, one axis: a b c is doubled to a a b b c c, and windows of 2 are a, (a + b)/2, b, (b + c)/2, c, c.
 // The last windows reach beyond the input. The NPU divides by the number of elements inside, which all are the last one
 // there. It rounds halves away from zero; the RESCALE after the RESIZE must do the same (rounded_sums.cpp).
-// Source: convert_resize_to_upscale_and_average_pool() of ethos-u-vela.
+// Source: tflite_graph_optimiser.py of ethos-u-vela.
 namespace carina::plan {
 namespace {
 
