@@ -281,6 +281,23 @@ TEST(Select, sums_that_fit_32_bits_are_scaled_by_31_bits) {
   }
 }
 
+// 32-bit constants of additions, which the NPU has no register for. ethos-u65 has its constants in DRAM by default.
+TEST(Select, small_constants_are_copied_once_from_slow_memory) {
+  GraphBuilder b;
+  auto x = b.input("x", DType::kInt32, {1, 4, 8});
+  for (int32_t i = 0; i < 8; ++i)
+    x = b.op(TosaOp::ADD, {x, b.constant<int32_t>(DType::kInt32, {1, 1, 1}, {1'000'000 + i})}, DType::kInt32,
+             {1, 4, 8});
+  b.graph.outputs = {x};
+  const auto steps = schedule_of(b.graph, *find_target("ethos-u65-256", "", ""), {}).steps.all();
+  ASSERT_EQ(steps.size(), 9U);
+  EXPECT_EQ(steps[0].kind, StepKind::kDma);
+  EXPECT_EQ(steps[0].dma_bytes, 8 * 16);
+  for (size_t i = 1; i < steps.size(); ++i) EXPECT_EQ(steps[i].ifm2.tensor, steps[0].ofm.tensor);
+  const auto in_sram = schedule_of(b.graph, *find_target("ethos-u65-256", "", "Sram_Only"), {}).steps.all();
+  EXPECT_EQ(in_sram.size(), 8U);
+}
+
 // The sum along an axis of one element is a RESCALE. A convolution of 16-bit elements has scales of 15 bits.
 TEST(Select, sum_of_one_element_is_a_rescale) {
   for (const char* npu : {"ethos-u85-256", "ethos-u55-128"}) {
