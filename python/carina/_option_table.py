@@ -76,6 +76,7 @@ OPTIONS = (
     Option("dynamic_weights", "", "dynamic_weights", "flag", None),
     Option("check", "", "check", "choice", None),
     Option("rounding", "", "rounding", "choice", None),
+    Option("shape", "", "shapes", "texts", None),
     Option("show", "", "show", "texts", None),
     Option("extra_flag", "", "vela_flags", "texts", None),
     Option("dump", "", "dump_folder", "path", None),
@@ -173,6 +174,8 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
         operators as a fifth of the compilation's work pays for), full, or off; default: quick.
     rounding: How the int8 FULLY_CONNECTED of a LiteRT file rounds: litert (once, the bits of LiteRT's reference
         kernel) or vela (twice, the bits of Vela's streams); default: litert.
+    shape: The shape of an input of a LiteRT file whose batch is dynamic: 8,49,40,1, or NAME=8,49,40,1 if there are
+        several inputs; all tensors with a dynamic batch follow.
     show: Print how delegates were compiled (may be repeated): config, graph, schedule, allocation (the memory map),
         operations, commands, weights or performance.
     extra_flag: Flags of Vela, separated by blanks (may be repeated): "--optimise Size --verbose-allocation".
@@ -196,6 +199,7 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     dynamic_weights: bool
     check: Literal["quick", "full", "off"]
     rounding: Literal["litert", "vela"]
+    shape: Strings
     show: Strings
     extra_flag: Strings
     dump: Path | None

@@ -20,7 +20,7 @@ namespace {
 // matters.
 constexpr double kPerMac = 0.025;           // of one sample, both engines
 constexpr double kPerFloatMac = 0.2;        // likewise
-constexpr double kPerElement = 0.4;         // likewise, of an operand or a result
+constexpr double kPerElement = 0.25;        // likewise, of an operand or a result
 constexpr double kPerWeight = 5.5;          // decoded and packed once
 constexpr double kPerNode = 8'000;          // planning of the interpreter, and operations of both engines
 constexpr double kCompileOnce = 4'000'000;  // starting, reading, packaging

@@ -227,11 +227,15 @@ Result<results::CompileReport> explained_parts(const CompileRequest& request, co
   return std::move(compiled->report);
 }
 
-// An option for LiteRT files, with another file.
-void note_rounding(const CompileRequest& request, const Log& log) {
-  if (request.rounding == options::TfliteRounding::kLiteRt || tflite_file(request)) return;
-  log.note(
-      {.where = "--rounding", .what = "has no effect: the model is not a LiteRT file", .severity = Severity::kWarning});
+// Options for LiteRT files of integers, with another file.
+void note_litert_options(const CompileRequest& request, const Log& log) {
+  const auto note = [&](std::string option, std::string_view what) {
+    log.note({.where = std::move(option),
+              .what = fmt::format("has no effect: the model is not a LiteRT file{}", what),
+              .severity = Severity::kWarning});
+  };
+  if (request.rounding != options::TfliteRounding::kLiteRt && !tflite_file(request)) note("--rounding", "");
+  if (!request.shapes.empty() && !(tflite_file(request) && is_graph(request))) note("--shape", " of integers");
 }
 
 bool has_methods(const CompileRequest& request) {
@@ -244,7 +248,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   const ScopedThreadPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
-  note_rounding(request, log);
+  note_litert_options(request, log);
   if (has_methods(request)) return compile_methods(request, backend, log);
   if (request.output == CompileRequest::Output::kTflite) {
     CARINA_TRY(const Buffer file, tflite_file(request));
@@ -282,7 +286,7 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   request.layers = request.layers || request.compression;
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   request.estimates = !backend.lowering.takes_floats;
-  note_rounding(request, log);
+  note_litert_options(request, log);
   if (has_methods(request)) return explain_methods(request, backend, log);
   auto made = compile_file(request, backend, log);
   if (!made) return explained_parts(request, backend, log, std::move(made).error());

@@ -178,7 +178,8 @@ Result<FileGraph> file_graph(const CompileRequest& request, const std::string& l
   if (files::kind_of(file) == kTflite) {
     const auto borders = request.quantize.io.empty() ? files::FloatBorders::kKept : files::FloatBorders::kCut;
     CARINA_TRY(files::TfliteGraph graph,
-               files::sound_tflite(file, request.model, level, borders, rounding_of(request)));
+               files::sound_tflite(file, request.model, level,
+                                   {.borders = borders, .rounding = rounding_of(request), .shapes = request.shapes}));
     FileGraph out{.module = std::move(graph.module)};
     for (files::NamedOperator& op : graph.operators)
       out.operators.push_back({.name = std::move(op.name), .op = std::move(op.op), .source = {}});

@@ -12,6 +12,7 @@
 #include "files/tflite_file.h"
 #include "frontend/tflite/parts.h"
 #include "frontend/tflite/reader.h"
+#include "frontend/tflite/shapes.h"
 #include "frontend/tflite/tflite.h"
 #include "frontend/tflite/to_aten/to_aten.h"
 #include "litert/writer.h"
@@ -219,6 +220,7 @@ Result<void> check_request(const tflite::Model& model, const CompileRequest& req
 Result<Compiled> compile_tflite(const Buffer& file, const CompileRequest& request, const backends::Backend& backend,
                                 const Log& log) {
   CARINA_TRY(tflite::Model model, tflite::read_model(file, request.model));
+  CARINA_CHECKED(tflite::set_shapes(model, request.shapes));
   model.subgraphs.front().rounding = rounding_of(request);
   CARINA_CHECKED(check_request(model, request, backend, log));
   CARINA_TRY(const CompileOptions options, options_of(request, log));

@@ -125,7 +125,14 @@ Result<npu::NetworkInFile> stream_of_tflite(const Buffer& file, const std::strin
                  .got = fmt::format("{}", compiled.streams.size()),
                  .hint = compiled.streams.empty() ? "carina compile makes a file with one"
                                                   : "carina run runs a file with all its operators"});
-  return litert::network_of(model.subgraphs.front(), compiled, compiled.streams.front());
+  const tflite::Subgraph& graph = model.subgraphs.front();
+  const litert::NpuOperator& stream = compiled.streams.front();
+  const auto is_variable = [&](int32_t i) { return graph.tensors[static_cast<size_t>(i)].is_variable; };
+  if (std::ranges::any_of(stream.inputs, is_variable))
+    return fail({.where = where,
+                 .what = "a stream with variables, which the interpreter keeps",
+                 .hint = "carina run runs the file; with --timed it gives cycles"});
+  return litert::network_of(graph, compiled, stream);
 }
 
 struct GivenInput {

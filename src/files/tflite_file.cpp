@@ -5,16 +5,18 @@
 
 #include "files/sound_module_internal.h"
 #include "frontend/tflite/reader.h"
+#include "frontend/tflite/shapes.h"
 #include "frontend/tflite/tflite.h"
 
 namespace carina::files {
 
 Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level,
-                                 FloatBorders borders, tflite::Rounding rounding) {
+                                 const TfliteReading& how) {
   CARINA_TRY(tflite::Model model, tflite::read_model(file, where));
-  model.subgraphs.front().rounding = rounding;
+  CARINA_CHECKED(tflite::set_shapes(model, how.shapes));
+  model.subgraphs.front().rounding = how.rounding;
   TfliteGraph out;
-  if (borders == FloatBorders::kCut) out.borders = tflite::cut_float_borders(model);
+  if (how.borders == FloatBorders::kCut) out.borders = tflite::cut_float_borders(model);
   const tflite::Subgraph& graph = model.subgraphs.front();
   for (const tflite::Operator& op : graph.operators) {
     const bool is_named = !op.outputs.empty();

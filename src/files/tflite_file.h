@@ -27,10 +27,16 @@ struct TfliteGraph {
 // What becomes of float inputs and outputs. kCut: QUANTIZE and DEQUANTIZE there are left out.
 enum class FloatBorders : uint8_t { kKept, kCut };
 
-// Reads a LiteRT file. Errors: those of sound_graph().
+// How a LiteRT file is read.
+struct TfliteReading {
+  FloatBorders borders = FloatBorders::kCut;
+  tflite::Rounding rounding = tflite::Rounding::kLiteRt;
+  std::vector<std::string> shapes = {};  // tflite::set_shapes()
+};
+
+// Reads a LiteRT file. Errors: those of sound_graph() and set_shapes().
 Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level,
-                                 FloatBorders borders = FloatBorders::kCut,
-                                 tflite::Rounding rounding = tflite::Rounding::kLiteRt);
+                                 const TfliteReading& how = {});
 
 // The verified TOSA graph of a model in memory. Errors: to_tosa()'s; every violated rule. Diagnostic::node is an
 // operator of the model's main graph.

@@ -88,20 +88,30 @@ class Planner {
     return out;
   }
 
+  // TFLM's kernel gives a stream its constants, scratch, fast scratch and then its inputs as regions. A variable is not
+  // in the arena: TFLM allocates it where it keeps its value.
+  [[nodiscard]] static RegionPlace place_of(const tflite::Part& part, int32_t tensor, const Arena& arena) {
+    constexpr int32_t kFirstInput = 3;
+    const auto variable = std::ranges::find(part.variables, tensor);
+    if (variable != part.variables.end())
+      return {.region = kFirstInput + static_cast<int32_t>(variable - part.variables.begin())};
+    return {.region = 1, .offset = arena.addresses[static_cast<size_t>(tensor)]};
+  }
+
   void add_copies(const CompiledPart& part, Arena& arena) const {
     std::vector<RegionCopy>& before = arena.before.emplace_back();
     std::vector<RegionCopy>& after = arena.after.emplace_back();
     if (!part.part.on_npu) return;
     const npu::CompiledNetwork& network = part.network.network;
     const auto add = [&](int32_t tensor, const npu::IoTensor& io, bool is_input) {
-      const int64_t there = arena.addresses[static_cast<size_t>(tensor)];
-      CARINA_CHECK(io.region == network.scratch_region && there >= 0, "tensor {} is not in the arena", tensor);
-      if (there == io.offset) return;
+      const RegionPlace there = place_of(part.part, tensor, arena), here{.region = io.region, .offset = io.offset};
+      CARINA_CHECK(io.region == network.scratch_region && there.offset >= 0, "tensor {} has no place", tensor);
+      if (there.region == here.region && there.offset == here.offset) return;
       const int64_t bytes = graph_.tensors[static_cast<size_t>(tensor)].bytes();
       if (is_input)
-        before.push_back({.region = io.region, .from = there, .to = io.offset, .bytes = bytes});
+        before.push_back({.from = there, .to = here, .bytes = bytes});
       else
-        after.push_back({.region = io.region, .from = io.offset, .to = there, .bytes = bytes});
+        after.push_back({.from = here, .to = there, .bytes = bytes});
     };
     for (size_t i = 0; i < network.inputs.size(); ++i) add(part.part.inputs[i], network.inputs[i], true);
     for (size_t i = 0; i < network.outputs.size(); ++i) add(part.part.outputs[i], network.outputs[i], false);

@@ -131,14 +131,14 @@ class Reader {
   }
 
   // A stream with addresses for everything reaches inputs and outputs through scratch. The other form (COP2) may give
-  // each of them a region of its own.
+  // each of them a region of its own, and a variable may have one in either.
   Result<void> check_edges(const NpuOperator& stream, const npu::Payload& payload, const std::string& where) const {
     for (const std::vector<int32_t>* edges : {&stream.inputs, &stream.outputs}) {
       for (const int32_t edge : *edges) {
         if (tensor(edge).dtype == DType::kUnknown)
           return damaged(where, "an input or output of a type that the NPU does not have", {}, tensor(edge).type_name);
-        if (payload.format != npu::PayloadFormat::kCop2 && tensor(edge).bytes() > 0 && !tensor(edge).is_constant)
-          CARINA_CHECKED(check_place(stream, edge, where));
+        const bool is_placed = tensor(edge).bytes() > 0 && !tensor(edge).is_constant && !tensor(edge).is_variable;
+        if (payload.format != npu::PayloadFormat::kCop2 && is_placed) CARINA_CHECKED(check_place(stream, edge, where));
       }
     }
     return {};

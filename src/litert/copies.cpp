@@ -10,10 +10,10 @@ using npu::Reg;
 
 void write_copies(npu::StreamWriter& out, const std::vector<RegionCopy>& copies) {
   for (const RegionCopy& copy : copies) {
-    out.set(Reg::DMA0_SRC_REGION, copy.region);
-    out.set(Reg::DMA0_SRC, copy.from);
-    out.set(Reg::DMA0_DST_REGION, copy.region);
-    out.set(Reg::DMA0_DST, copy.to);
+    out.set(Reg::DMA0_SRC_REGION, copy.from.region);
+    out.set(Reg::DMA0_SRC, copy.from.offset);
+    out.set(Reg::DMA0_DST_REGION, copy.to.region);
+    out.set(Reg::DMA0_DST, copy.to.offset);
     out.set(Reg::DMA0_LEN, copy.bytes);
     out.op(npu::Op::DMA_START);
   }

@@ -11,11 +11,14 @@
 
 namespace carina::litert {
 
-// A transfer inside one region.
-struct RegionCopy {
+// A place in one of the memories that a stream is given.
+struct RegionPlace {
   int32_t region = 0;
-  int64_t from = 0;
-  int64_t to = 0;
+  int64_t offset = 0;
+};
+struct RegionCopy {
+  RegionPlace from;
+  RegionPlace to;
   int64_t bytes = 0;
 };
 

@@ -183,7 +183,8 @@ Result<void> FileWriter::copy_tensor(size_t graph, size_t index, int64_t address
   if (from.sparsity() != nullptr || size_of(from.variant_tensors()) != 0)
     return cannot(fmt::format("tensor {}", model_.subgraphs[graph].tensors[index].name),
                   "a sparse or variant tensor, which Carina cannot write");
-  const std::vector<int32_t> shape = list_of(from.shape()), signature = list_of(from.shape_signature());
+  const auto dims = model_.subgraphs[graph].tensors[index].shape.dims();  // the user's, if the batch is dynamic
+  const std::vector<int32_t> shape(dims.begin(), dims.end()), signature = list_of(from.shape_signature());
   const auto quantization = copy_quantization(b_, from.quantization());
   to.renumbered[index] = static_cast<int32_t>(to.made.size());
   to.addresses.push_back(address);
@@ -221,8 +222,8 @@ Result<Offset<fb::Operator>> FileWriter::copy_operator(size_t graph, size_t inde
                                   intermediates.empty() ? nullptr : &intermediates);
 }
 
-// Operands, in this order: stream, constants, scratch, fast scratch, and the inputs. Without memory of its own, fast
-// scratch is scratch.
+// Operands, in this order: stream, constants, scratch, fast scratch, and the inputs, of which variables are the first.
+// The stream writes the variables as well. Without memory of its own, fast scratch is scratch.
 Result<Offset<fb::Operator>> FileWriter::add_stream(size_t part, Tensors& tensors) {
   const npu::NetworkInFile& compiled = parts_[part].network;
   const std::string suffix = payloads_.empty() ? "" : fmt::format("_{}", payloads_.size());
@@ -235,7 +236,8 @@ Result<Offset<fb::Operator>> FileWriter::add_stream(size_t part, Tensors& tensor
       add_tensor("read_only" + suffix, bytes(compiled.weights), compiled.weights.bytes(), -1, tensors), scratch_,
       fast_scratch_};
   const std::vector<int32_t> given = tensors.of(parts_[part].part.inputs);
-  const std::vector<int32_t> outputs = tensors.of(parts_[part].part.outputs);
+  std::vector<int32_t> outputs = tensors.of(parts_[part].part.outputs);
+  outputs.resize(outputs.size() - parts_[part].part.variables.size());
   inputs.insert(inputs.end(), given.begin(), given.end());
   const std::vector<uint8_t> options(std::begin(kNpuOptions), std::end(kNpuOptions));
   return fb::CreateOperatorDirect(b_, codes_.npu(), &inputs, &outputs, fb::BuiltinOptions::NONE, {}, &options);

@@ -3,6 +3,7 @@
 #include "base/parallel/parallel.h"
 #include "npu/payload.h"
 #include "plan/alternatives_internal.h"
+#include "plan/cost/cost.h"
 #include "plan/cost/timeline.h"
 #include "plan/emit/stream.h"
 #include "plan/emit/value_notes.h"
@@ -11,6 +12,7 @@
 #include "plan/memory/allocate.h"
 #include "plan/memory/shortage.h"
 #include "plan/network/carried_inputs.h"
+#include "plan/network/copied_constants.h"
 #include "plan/network/step_order.h"
 #include "plan/network/unsigned_borders.h"
 #include "plan/optimize/blocks.h"
@@ -82,6 +84,14 @@ Context with_options(const Context& context, const Options& options) {
           .slices = context.slices};
 }
 
+// Small constants are copied to the memory of intermediate tensors.
+CopyOfConstants copy_of_constants(const Target& target, const Family& family) {
+  const PortSpeed from = speed_of(Space::kConstants, family, target),
+                  to = speed_of(working_space(target, family), family, target);
+  return {.saved_per_read = from.read_latency_cycles - to.read_latency_cycles,
+          .whole = from.read_latency_cycles + to.read_latency_cycles};
+}
+
 double cycles_of(const Finished& plan, const Context& context) {
   return cost_of(plan.schedule, context.family, context.target);
 }
@@ -98,6 +108,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   CARINA_TRY(Network network, Selection(tosa, rules_of(target.accelerator.product), context).run());
   if (options.uses(Optimization::kCarriedInputs)) carry_inputs(network);
   if (options.uses(Optimization::kUnsignedBorders)) fold_unsigned_borders(network);
+  if (options.uses(Optimization::kStagedTables)) copy_constants(network, copy_of_constants(target, *family));
   if (working_space(target, *family) == Space::kArena && options.uses(Optimization::kStepOrder))
     lower_peak(network, options.optimize == Optimize::kSize
                             ? 0

@@ -10,7 +10,9 @@
 
 #include "base/io/file.h"
 #include "base/text/nearest.h"
+#include "facts/npu_accelerators.h"
 #include "facts/npu_boards.h"
+#include "facts/npu_memories.h"
 #include "npu/table_names.h"
 #include "plan/family/family.h"
 #include "targets/vela_ini_internal.h"
@@ -185,6 +187,14 @@ Result<TargetNames> read_names(const TargetRequest& request) {
 Result<plan::Target> find_target(const TargetRequest& request, const Log& log) {
   CARINA_TRY(const TargetNames names, read_names(request));
   return find_target(names, log);
+}
+
+void add_vela_defaults(TargetRequest& request) {
+  const npu::AcceleratorConfig* accelerator = npu::find_accelerator(request.accelerator);
+  if (accelerator == nullptr) return;  // an error of find_target()
+  const npu::FamilyDefaults& defaults = npu::defaults_of(accelerator->product);
+  if (request.system_config.empty()) request.system_config = defaults.vela_system_config;
+  if (request.memory_mode.empty()) request.memory_mode = defaults.vela_memory_mode;
 }
 
 }  // namespace carina::targets

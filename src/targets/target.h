@@ -28,4 +28,8 @@ Result<plan::Target> find_target(const TargetNames& names, const Log& log = {});
 Result<TargetNames> read_names(const TargetRequest& request);
 Result<plan::Target> find_target(const TargetRequest& request, const Log& log = {});
 
+// Names the system configuration and the memory mode that Vela takes for this NPU where its command line names none. A
+// name that is there stays.
+void add_vela_defaults(TargetRequest& request);
+
 }  // namespace carina::targets

@@ -55,11 +55,14 @@ Result<void> compile_network(const Options& options, const Console& console) {
                  .got = format,
                  .fault = Fault::kUsage});
   request.output = format == "raw" ? driver::CompileRequest::Output::kStream : driver::CompileRequest::Output::kTflite;
-  // The summary is named after the system configuration, which may be the NPU's default.
+  // The summary is named after the system configuration, which may be Vela's default for the NPU.
   CARINA_TRY(const vela::VelaFlags flags, vela::read_vela_flags(request.vela_flags, {}));
   targets::TargetRequest named = request.target;
   backends::Optimize level = backends::Optimize::kSpeed;
   CARINA_CHECKED(vela::add_vela_flags(flags, named, level));
+  targets::add_vela_defaults(named);
+  request.target.system_config = named.system_config;
+  request.target.memory_mode = named.memory_mode;
   CARINA_TRY(const plan::Target target, targets::find_target(named));
   const std::filesystem::path folder = value_of(options, "--output-dir", "output");
   const std::string stem = std::filesystem::path(options.network).stem().string();

@@ -32,7 +32,8 @@ struct Tensor {
   std::string type_name;          // of the format: "INT8"
   Shape shape;
   TensorQuantization quantization;
-  bool is_variable = false;  // it keeps its value between two runs
+  bool has_open_batch = false;  // the file leaves the first size open; the shape has the usual one, mostly 1
+  bool is_variable = false;     // it keeps its value between two runs
   bool is_sparse = false;
   bool is_constant = false;
   Buffer data;  // of a constant, of exactly the size of its type and shape; else empty
@@ -113,7 +114,7 @@ struct Model {
   std::string description;
   std::vector<Subgraph> subgraphs;  // at least one; the first is the main one
   std::vector<Metadata> metadata = {};
-  bool is_part = false;  // of a graph whose other operators, and variables, are the CPU's
+  bool is_part = false;  // of a graph whose other operators, and resource variables, are the CPU's
 };
 
 // The name of the custom operator that runs a command stream on the NPU. A file with it has been compiled: its tensors

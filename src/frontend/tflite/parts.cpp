@@ -41,6 +41,31 @@ std::vector<std::vector<size_t>> predecessors(const Subgraph& graph) {
   return out;
 }
 
+bool is_variable(const Subgraph& graph, int32_t tensor) {
+  return tensor != kAbsent && graph.tensors[static_cast<size_t>(tensor)].is_variable;
+}
+
+// The variable tensors of a part while operators are added to it.
+class Variables {
+ public:
+  explicit Variables(const Subgraph& graph) : graph_(graph) {}
+
+  // Adds those of an operator. Returns false, and adds none, if there would be too many for a stream.
+  bool add(const Operator& op) {
+    std::vector<int32_t> all = tensors_;
+    for (const int32_t input : op.inputs) {
+      if (is_variable(graph_, input) && !contains(all, input)) all.push_back(input);
+    }
+    if (all.size() > kMaxVariables) return false;
+    tensors_ = std::move(all);
+    return true;
+  }
+
+ private:
+  const Subgraph& graph_;
+  std::vector<int32_t> tensors_;
+};
+
 void add_borders(const Subgraph& graph, Part& part) {
   std::vector<bool> inside(graph.operators.size());
   std::vector<bool> written(graph.tensors.size());
@@ -55,6 +80,9 @@ void add_borders(const Subgraph& graph, Part& part) {
       if (!written[static_cast<size_t>(input)] && !contains(part.inputs, input)) part.inputs.push_back(input);
     }
   }
+  // A stream's variables are its first inputs.
+  const auto others = std::ranges::stable_partition(part.inputs, [&](int32_t i) { return is_variable(graph, i); });
+  if (part.on_npu) part.variables.assign(part.inputs.begin(), others.begin());
   const auto is_read_outside = [&](int32_t tensor) {
     if (contains(graph.outputs, tensor)) return true;
     for (size_t i = 0; i < graph.operators.size(); ++i) {
@@ -67,6 +95,7 @@ void add_borders(const Subgraph& graph, Part& part) {
       if (is_read_outside(output)) part.outputs.push_back(output);
     }
   }
+  part.outputs.insert(part.outputs.end(), part.variables.begin(), part.variables.end());
 }
 
 }  // namespace
@@ -84,9 +113,11 @@ std::vector<Part> split_operators(const Subgraph& graph, const std::vector<bool>
   size_t left = graph.operators.size();
   for (bool kind = false; left > 0; kind = !kind) {
     std::vector<size_t> ready;
+    Variables variables(graph);
     for (size_t i = 0; i < graph.operators.size(); ++i) {
       const bool is_ready = std::ranges::all_of(before[i], [&](size_t other) { return done[other]; });
       if (done[i] || on_npu[i] != kind || !is_ready) continue;
+      if (kind && !variables.add(graph.operators[i])) continue;
       done[i] = true;
       ready.push_back(i);
     }

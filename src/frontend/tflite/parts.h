@@ -9,12 +9,18 @@
 
 namespace carina::tflite {
 
+// The most variable tensors that a part on the NPU may have. TFLM's kernel gives a stream the addresses of eight
+// tensors, of which constants, scratch and fast scratch are three.
+inline constexpr size_t kMaxVariables = 5;
+
 // Operators that run together. `inputs` and `outputs` are the tensors that cross the part's border, without constants.
+// Variable tensors of a part on the NPU are its first inputs and its last outputs: it gives them their next value.
 struct Part {
   bool on_npu = false;
   std::vector<size_t> operators;  // indices in the graph, in an order of evaluation
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;
+  std::vector<int32_t> variables = {};  // of a part on the NPU
   bool operator==(const Part&) const = default;
 };
 

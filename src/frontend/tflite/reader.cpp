@@ -197,6 +197,8 @@ Result<Tensor> FileReader::read_tensor(const fb::Tensor& from, size_t index, con
   out.is_variable = from.is_variable();
   out.is_sparse = from.sparsity() != nullptr;
   CARINA_TRY(out.shape, read_shape(from, part));
+  out.has_open_batch = size_of(from.shape_signature()) == out.shape.rank() && out.shape.rank() != 0 &&
+                       from.shape_signature()->Get(0) == -1;
   if (from.quantization() != nullptr) {
     CARINA_TRY(out.quantization, read_quantization(*from.quantization(), out.shape, part));
   }

@@ -170,8 +170,10 @@ int64_t block_count(const Step& op, const BlockConfig& b) {
   return ceil_div(op.ofm.depth, b.depth) * ceil_div(op.ofm.width, b.width) * ceil_div(op.ofm.height, b.height);
 }
 
-Span input_interval(const Span& out, int64_t stride, int64_t pad, int64_t extent) {
-  return {out.begin * stride - pad, (out.end - 1) * stride - pad + extent};
+// Of an upscaled IFM, the elements that the interval touches.
+Span input_interval(const Span& out, int64_t stride, int64_t pad, int64_t extent, int64_t upscale) {
+  const int64_t begin = out.begin * stride - pad, end = (out.end - 1) * stride - pad + extent;
+  return upscale == 1 ? Span{begin, end} : Span{std::max<int64_t>(begin, 0) / upscale, ceil_div(end, upscale)};
 }
 
 // The jobs of an operation. A block that sums over the input channels has one for each pass over some of them, in
@@ -186,8 +188,8 @@ struct Jobs {
   [[nodiscard]] Region3 ifm_region(int64_t index) const {
     const Region3 ofm = ofm_block(op, block, index / passes());
     const int64_t first = index % passes() * pass_depth;
-    return {.y = input_interval(ofm.y, op.kernel.stride_y, op.padding.top, op.kernel.extent_h()),
-            .x = input_interval(ofm.x, op.kernel.stride_x, op.padding.left, op.kernel.extent_w()),
+    return {.y = input_interval(ofm.y, op.kernel.stride_y, op.padding.top, op.kernel.extent_h(), op.upscale),
+            .x = input_interval(ofm.x, op.kernel.stride_x, op.padding.left, op.kernel.extent_w(), op.upscale),
             .c = op.sums_over_depth() ? Span{first, std::min(first + pass_depth, op.ifm.depth)} : ofm.c};
   }
 };

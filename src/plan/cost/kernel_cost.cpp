@@ -90,7 +90,8 @@ int64_t row_reads(const Step& op, int64_t block_height) {
                             .dilation = k.dilation_y,
                             .stride = k.stride_y,
                             .padding = op.padding.top,
-                            .ifm = op.ifm.height});
+                            .ifm = op.ifm.height,
+                            .upscale = op.upscale});
 }
 int64_t column_reads(const Step& op, int64_t block_width) {
   const Kernel& k = op.kernel;
@@ -100,7 +101,8 @@ int64_t column_reads(const Step& op, int64_t block_width) {
                             .dilation = k.dilation_x,
                             .stride = k.stride_x,
                             .padding = op.padding.left,
-                            .ifm = op.ifm.width});
+                            .ifm = op.ifm.width,
+                            .upscale = op.upscale});
 }
 
 // The part of a broadcast operand that belongs to a box of the OFM.
@@ -209,8 +211,9 @@ OperationCost::Geometry OperationCost::geometry(const BlockConfig& b, const Orde
       .height = static_cast<int>(b.height), .width = static_cast<int>(b.width), .depth = static_cast<int>(b.depth)};
   const FeatureMap &ofm = op_.ofm, &ifm = op_.ifm;
   g.block = clipped(whole, ofm.height, ofm.width, ofm.depth);
-  const auto along = [](int64_t block, int64_t stride, int64_t extent) {
-    return static_cast<int>((block - 1) * stride + std::min<int64_t>(extent, npu::kSubkernelSize));
+  const auto along = [&](int64_t block, int64_t stride, int64_t extent) {
+    const int64_t window = (block - 1) * stride + std::min<int64_t>(extent, npu::kSubkernelSize);
+    return static_cast<int>(ceil_div(window + op_.upscale - 1, op_.upscale));
   };
   const Kernel& k = op_.kernel;
   g.ifm_block = has_no_macs_ ? g.block

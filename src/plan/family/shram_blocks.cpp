@@ -46,9 +46,10 @@ Requirements requirements_of(const Step& op, const Target& target) {
           .acc_bits = op.acc == AccWidth::kWide ? 40 : 32};
 }
 
-int ifm_block_size(int64_t ofm_size, int64_t stride, int64_t kernel_extent, int granule) {
-  return static_cast<int>(
-      round_up<int64_t>((ofm_size - 1) * stride + std::min<int64_t>(kernel_extent, npu::kSubkernelSize), granule));
+// Of an upscaled IFM, a block may begin in the middle of an element.
+int ifm_block_size(int64_t ofm_size, int64_t stride, int64_t kernel_extent, int64_t upscale, int granule) {
+  const int64_t window = (ofm_size - 1) * stride + std::min<int64_t>(kernel_extent, npu::kSubkernelSize);
+  return static_cast<int>(round_up<int64_t>(ceil_div(window + upscale - 1, upscale), granule));
 }
 
 int ifm_block_depth(const Requirements& r, const BlockConfig& b) {
@@ -62,8 +63,8 @@ int ifm_block_depth(const Requirements& r, const BlockConfig& b) {
 npu::Block3 ifm_block(const Requirements& r, const BlockConfig& b) {
   const Kernel& k = r.op.kernel;
   const npu::Block3& u = r.npu.ofm_ublocks[0].block;
-  return {.height = ifm_block_size(b.height, k.stride_y, k.extent_h(), u.height),
-          .width = ifm_block_size(b.width, k.stride_x, k.extent_w(), u.width),
+  return {.height = ifm_block_size(b.height, k.stride_y, k.extent_h(), r.op.upscale, u.height),
+          .width = ifm_block_size(b.width, k.stride_x, k.extent_w(), r.op.upscale, u.width),
           .depth = ifm_block_depth(r, b)};
 }
 
@@ -138,12 +139,13 @@ void for_each_block(const Requirements& r, const npu::Block3& max, npu::WeightOr
   std::vector<int> ifm_widths;  // by the number of ublocks in the width
   const Kernel& k = r.op.kernel;
   for (int64_t width = u.width; width <= space.width; width += u.width)
-    ifm_widths.push_back(ifm_block_size(width, k.stride_x, k.extent_w(), u.width));
+    ifm_widths.push_back(ifm_block_size(width, k.stride_x, k.extent_w(), r.op.upscale, u.width));
   for (; depth <= std::max<int64_t>(space.depth, u.depth); depth = next_depth(depth, r)) {
     BlockConfig b{.depth = depth, .order = order};
     const int64_t ifm_bytes = ifm_position_bytes(r, ifm_block_depth(r, b)), acc_bytes = acc_position_bytes(r, depth);
     for (b.height = u.height; b.height <= space.height; b.height += u.height) {
-      const int64_t ifm_column_bytes = ifm_block_size(b.height, k.stride_y, k.extent_h(), u.height) * ifm_bytes;
+      const int64_t ifm_column_bytes =
+          ifm_block_size(b.height, k.stride_y, k.extent_h(), r.op.upscale, u.height) * ifm_bytes;
       b.width = 0;
       for (const int ifm_width : ifm_widths) {
         b.width += u.width;

@@ -37,6 +37,7 @@ npu::ActivationPrecision precision_of(ElementType type) {
 npu::RoundModeOfm round_mode_of(const Step& op) {
   // The index is above the bits of the comparison.
   if (u85::op_class(op) == npu::U85OpClass::kArgmax) return npu::RoundModeOfm::TRUNCATE_TO_LOWER;
+  if (op.kind == StepKind::kResize && op.resize.rounds_away) return npu::RoundModeOfm::SYMMETRIC;
   switch (op.scaling.rounding) {
     case Rounding::kSingle:
       return npu::RoundModeOfm::NATURAL;

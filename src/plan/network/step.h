@@ -122,6 +122,7 @@ struct Resize {
   npu::ResizeMode mode = npu::ResizeMode::NEAREST;
   ResizeAxis y = {};
   ResizeAxis x = {};
+  bool rounds_away = false;  // halves, from zero; else up
   bool operator==(const Resize&) const = default;
 };
 
@@ -160,6 +161,7 @@ struct Step {
 
   Kernel kernel = {};
   Padding padding = {};
+  int64_t upscale = 1;          // 2: the window moves over the IFM with each row and column twice; families with SHRAM
   WeightsId weights = {};       // CONV, DEPTHWISE, and pools with a scale per channel
   int64_t first_channel = 0;    // of `weights`; the OFM's depth is the number of channels
   bool sparse_weights = false;  // CONV: two_of_four(weights).holds(), and the NPU has a form for them

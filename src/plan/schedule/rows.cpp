@@ -33,6 +33,7 @@ bool is_computed_by_rows(const Step& step) {
     case StepKind::kConv:
     case StepKind::kDepthwise:
     case StepKind::kPool:
+      return step.upscale == 1;  // an odd row of the result begins in the middle of a row of the IFM
     case StepKind::kElementwise:
       return true;
     case StepKind::kDma:

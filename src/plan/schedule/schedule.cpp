@@ -126,10 +126,18 @@ bool is_whole(const OfmBox& box, const FeatureMap& ofm) {
 void take_window(Step& subop, const OfmBox& box) {
   const Kernel& k = subop.kernel;
   const Padding& p = subop.padding;
-  const WindowReach y = reach_of(
-      box.y, box.height, {.stride = k.stride_y, .extent = k.extent_h(), .before = p.top, .inputs = subop.ifm.height});
-  const WindowReach x = reach_of(
-      box.x, box.width, {.stride = k.stride_x, .extent = k.extent_w(), .before = p.left, .inputs = subop.ifm.width});
+  const int64_t up = subop.upscale;
+  WindowReach y =
+      reach_of(box.y, box.height,
+               {.stride = k.stride_y, .extent = k.extent_h(), .before = p.top, .inputs = subop.ifm.height * up});
+  WindowReach x =
+      reach_of(box.x, box.width,
+               {.stride = k.stride_x, .extent = k.extent_w(), .before = p.left, .inputs = subop.ifm.width * up});
+  for (WindowReach* reach : {&y, &x}) {
+    CARINA_CHECK(reach->first % up == 0, "a part of an upscaled map begins at an odd element");
+    *reach = {
+        .first = reach->first / up, .size = ceil_div(reach->size, up), .before = reach->before, .after = reach->after};
+  }
   const bool all_channels = subop.sums_over_depth();
   subop.padding = {.top = y.before, .bottom = y.after, .left = x.before, .right = x.after};
   subop.ifm = part_of(subop.ifm, {.y = y.first,

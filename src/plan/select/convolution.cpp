@@ -94,8 +94,13 @@ void lay_operand(Selection& s, Convolution& c) {
   fold_columns(s, c, out, is_copy);
 }
 
+Result<std::vector<Epilogue>> epilogues_of(Selection& s, const Convolution& c, const std::vector<int64_t>& biases) {
+  if (auto narrow = narrow_epilogue(s, c, biases)) return std::vector{*std::move(narrow)};
+  return epilogues_of(s);
+}
+
 Result<void> emit_output(Selection& s, StepKind kind, const Convolution& c, const std::vector<int64_t>& biases) {
-  CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s));
+  CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s, c, biases));
   for (const Epilogue& epilogue : epilogues) {
     const View out = s.open(epilogue.value, s.shape(s.output()));
     CARINA_CHECKED(emit_convolution(s, kind, c, biases, oriented(c, out), epilogue));
@@ -267,7 +272,7 @@ Result<void> select_transpose_conv(Selection& s) {
   c.ifm.zero_point = input_zp;
   c.kernel = {.height = c.weight_shape[1], .width = c.weight_shape[2], .stride_y = stride[0], .stride_x = stride[1]};
   const Shape shape = s.shape(s.output());
-  CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s));
+  CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s, c, biases));
   for (const Epilogue& epilogue : epilogues) {
     const View out = s.open(epilogue.value, shape);
     for (const Phase& y : phases_of(stride[0], c.kernel.height, out_pad[0], shape[1])) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "plan/select/selection.h"
@@ -22,6 +23,9 @@ Result<WeightValues> read_weights(Selection& s);
 // The epilogues of the node's sums, one per result. Sums of 48 bits exist only in the accumulators, so they are
 // computed again for each RESCALE that reads them. Errors: a reader of such sums that is not a RESCALE.
 Result<std::vector<Epilogue>> epilogues_of(Selection& s);
+// The epilogue of two RESCALEs after sums of int48, which the NPU then computes in 32 bits. Nothing, if they may need
+// more. `c` has its weights, with the output channel as the first axis.
+std::optional<Epilogue> narrow_epilogue(Selection& s, const Convolution& c, const std::vector<int64_t>& biases);
 // Replaces the padding by elements of a larger copy of the input.
 void pad_in_memory(Selection& s, Convolution& c);
 // Emits a convolution with weights [O,KH,KW,C] (kDepthwise: [C,KH,KW,1]) and any kernel, padding and dilation. Errors:

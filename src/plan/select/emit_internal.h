@@ -82,6 +82,7 @@ struct Window {
   View ofm = {};
   Kernel kernel = {};
   Padding padding = {};
+  int64_t upscale = 1;  // Step::upscale
   WeightsId weights = {};
 };
 // Emits a window operation. Errors: a kernel beyond the NPU's limit; a stride too large to be unrolled.
@@ -124,6 +125,12 @@ std::optional<LookupTable> table_of(Selection& s, ir::NodeId table);
 Epilogue store_only(ir::ValueId value, ElementType type);
 // The epilogue of a RESCALE whose result is stored as `value`.
 Epilogue epilogue_of(const Rescale& rescale, ir::ValueId value);
+// A RESCALE, without a zero point of its input, that alone reads a value.
+struct FoundRescale {
+  ir::NodeId node;
+  Rescale rescale;
+};
+std::optional<FoundRescale> rescale_after(const Selection& s, ir::ValueId value);
 // Weights without taps: one scale and one bias per channel, from the epilogue.
 WeightsId scale_table(Selection& s, const Epilogue& epilogue, int64_t channels);
 

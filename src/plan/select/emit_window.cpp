@@ -21,8 +21,9 @@ int64_t size(const View& view, size_t axis) {
 
 void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
   const bool has_weights = window.kind != StepKind::kPool;
-  // 16-bit products need sums of more than 32 bits before they are scaled.
-  const bool wide = has_weights && window.ifm.type.bits == 16 && (epilogue.scaled || epilogue.type.bits == 64);
+  // Sums of 16-bit products may need more than 32 bits before they are scaled.
+  const bool wide = has_weights && window.ifm.type.bits == 16 && !epilogue.sums_fit_32 &&
+                    (epilogue.scaled || epilogue.type.bits == 64);
   if (wide) s.network().material.weights[window.weights.index()].acc = AccWidth::kWide;
   s.push({.kind = window.kind,
           .pool = window.pool,
@@ -30,6 +31,7 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
           .ifm = image_map(window.ifm.view, window.ifm.type, window.ifm.zero_point),
           .kernel = window.kernel,
           .padding = window.padding,
+          .upscale = window.upscale,
           .weights = window.weights,
           .sparse_weights = window.kind == StepKind::kConv && s.has_sparse_weights(window.weights),
           .per_channel = has_weights,
@@ -41,7 +43,7 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
 
 // A 1x1 kernel without stride allows any arrangement of pixels. Rows are made as long as the format prefers.
 bool flatten_pixels(Window& window) {
-  if (window.kernel != Kernel{} || window.padding != Padding{}) return false;
+  if (window.kernel != Kernel{} || window.padding != Padding{} || window.upscale != 1) return false;
   const auto flat = [](const View& view) {
     const int64_t w = size(view, kW), rows = size(view, kN) * size(view, kH);
     return reshaped(view, w == 1 ? Shape{1, 1, rows, size(view, kC)} : Shape{1, rows, w, size(view, kC)});

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "facts/npu_targets.h"
 #include "plan/select/emit_internal.h"
+#include "plan/select/resize_internal.h"
 #include "plan/select/rules.h"
 
-// RESIZE for NPUs with an operation for it, with the RESCALE after it where that is a shift.
+// RESIZE for NPUs with an operation for it, with the RESCALE after it where that is a shift, rounded half up or away
+// from zero.
 namespace carina::plan {
 namespace {
 
@@ -35,17 +38,26 @@ Result<void> select_resample(Selection& s) {
   if (scale.size() != 4 || offset.size() != 2 || std::ranges::min(scale) < 1)
     return s.reject("RESIZE needs four scales and two offsets");
   const bool nearest = s.node().attributes.integer("mode") == kNearest;
-  const Resize resize{.mode = nearest ? npu::ResizeMode::NEAREST : npu::ResizeMode::BILINEAR,
-                      .y = {.scale = scale[0], .step = scale[1], .offset = offset[0]},
-                      .x = {.scale = scale[2], .step = scale[3], .offset = offset[1]}};
+  Resize resize{.mode = nearest ? npu::ResizeMode::NEAREST : npu::ResizeMode::BILINEAR,
+                .y = {.scale = scale[0], .step = scale[1], .offset = offset[0]},
+                .x = {.scale = scale[2], .step = scale[3], .offset = offset[1]}};
   CARINA_CHECKED(check(s, resize.y));
   CARINA_CHECKED(check(s, resize.x));
   const Operand x = s.with_channels(s.input(0));
   if (x.type.bits > 16)
     return s.reject("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
   Epilogue epilogue = store_only(s.output(), x.type);
-  if (!nearest)
+  const int64_t unit = resize.y.scale * resize.x.scale;
+  const auto rounded = nearest || !std::has_single_bit(static_cast<uint64_t>(unit)) ? std::optional<RoundedSums>()
+                                                                                    : rounded_sums(s, x.type, unit);
+  if (rounded) {
+    for (const ir::NodeId node : rounded->nodes) s.absorb(node);
+    epilogue = s.follow(rounded->epilogue, {});
+    epilogue.factors = {{.multiplier = 1, .shift = std::countr_zero(static_cast<uint64_t>(unit))}};
+    resize.rounds_away = true;
+  } else if (!nearest) {
     epilogue = s.follow(s.output(), x.type.bits == 8 ? kSigned32 : kSigned64, {.scale = EpilogueRules::Scale::kShift});
+  }
   if (epilogue.scaled && (epilogue.factors[0].shift > kMaxShift || epilogue.rounding != Rounding::kSingle))
     return s.reject("the RESCALE after this RESIZE shifts too far, or rounds twice");
   const View out = s.open(epilogue.value, s.shape(s.output()));

@@ -18,6 +18,14 @@ Epilogue epilogue_of(const Rescale& r, ir::ValueId value) {
   return epilogue;
 }
 
+std::optional<FoundRescale> rescale_after(const Selection& s, ir::ValueId value) {
+  const ir::NodeId next = s.sole_user(value);
+  if (!next.valid() || s.graph()[next].op != ir::Op(TosaOp::RESCALE)) return std::nullopt;
+  auto rescale = s.rescale_of(s.graph()[next]);
+  if (!rescale || rescale->input_zp != 0) return std::nullopt;
+  return FoundRescale{.node = next, .rescale = *std::move(rescale)};
+}
+
 namespace {
 
 // The narrow elements of `wide`, if it is these shifted to the left, with the scaling of a RESCALE of it that rounds

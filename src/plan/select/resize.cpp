@@ -5,28 +5,13 @@
 
 #include "plan/select/convolution_internal.h"
 #include "plan/select/emit_internal.h"
+#include "plan/select/resize_internal.h"
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
 // RESIZE, one axis after the other. Outputs whose sources advance evenly are made by one operation that steps over its
-// output: with upscaling by n there are n such phases.
+// output: with upscaling by n there are n such phases. Sizes that are doubled take less (doubled.cpp).
 namespace carina::plan {
-namespace {
-
-// Where output index `o` of an axis takes its value from: (1 - fraction/n) * in[low] + fraction/n * in[high].
-struct Source {
-  int64_t low = 0;
-  int64_t high = 0;
-  int64_t fraction = 0;
-};
-
-struct AxisScale {
-  int64_t n = 1;
-  int64_t d = 1;
-  int64_t offset = 0;
-  int64_t inputs = 1;
-  int64_t outputs = 1;
-};
 
 // Source: TOSA 1.0, RESIZE.
 Source source_of(const AxisScale& a, int64_t o) {
@@ -36,6 +21,13 @@ Source source_of(const AxisScale& a, int64_t o) {
           .high = std::clamp<int64_t>(index + 1, 0, a.inputs - 1),
           .fraction = position - index * a.n};
 }
+
+int64_t nearest_of(const AxisScale& a, int64_t o) {
+  const Source source = source_of(a, o);
+  return 2 * source.fraction >= a.n ? source.high : source.low;
+}
+
+namespace {
 
 // A run of outputs first, first + step, ... whose sources are `low + i * advance` with the same fraction.
 struct Run {
@@ -212,12 +204,17 @@ Result<void> select_resize(Selection& s) {
   const Shape rows_shape{in[0], out_shape[1], in[2], in[3]};
   if (s.node().attributes.integer("mode") == kNearest) {
     const View out = s.destination(s.output());
-    const View rows = s.new_tensor("rows", rows_shape, x.type);
-    nearest_axis(s, rows, x, 1, y);
-    nearest_axis(s, out, {.view = rows, .type = x.type}, 2, w);
+    CARINA_TRY(const bool is_doubled, emit_doubled_nearest(s, out, x, y, w));
+    if (!is_doubled) {
+      const View rows = s.new_tensor("rows", rows_shape, x.type);
+      nearest_axis(s, rows, x, 1, y);
+      nearest_axis(s, out, {.view = rows, .type = x.type}, 2, w);
+    }
     s.define(s.output(), {.view = out, .type = x.type});
     return {};
   }
+  CARINA_TRY(const bool is_doubled, select_doubled_bilinear(s, x, y, w));
+  if (is_doubled) return {};
   if (x.type == kSigned16) return bilinear_16(s, x, y, w);
   if (std::max(y.n, w.n) > kMaxBilinearScale) {
     return s.reject("this bilinear RESIZE is not supported",

@@ -50,6 +50,7 @@ struct Epilogue {
   Rounding rounding = Rounding::kSingle;
   bool per_channel = false;
   bool scaled = false;
+  bool sums_fit_32 = false;  // of 16-bit products, whose scale has 31 bits then
   Activation activation = {};
   [[nodiscard]] Scaling scaling() const { return {factors[0], rounding}; }
 };

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from test_tflite_variables import reference
 from tflite_models import Model
 
@@ -56,6 +57,7 @@ def svdf(seed):
     return m.bytes(), [random.integers(-128, 128, (1, inputs), np.int8) for _ in range(4)]
 
 
+TARGETS = ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-u55-32", "ethos-u85-1024"]
 BUILDERS = {
     "lstm": lstm,
     "lstm_coupled": lambda seed: lstm(seed, coupled=True),
@@ -66,14 +68,17 @@ BUILDERS = {
 
 @pytest.mark.parametrize("name", BUILDERS)
 def test_state_has_bits_of_reference_kernels(name, run_carina, tmp_path):
-    for seed in range(6):
+    for seed, target in enumerate(TARGETS):
         content, samples = BUILDERS[name](seed)
         (tmp_path / "m.tflite").write_bytes(content)
         words = []
         for i, sample in enumerate(samples):
             np.save(tmp_path / f"in_{i}.npy", sample)
             words += ["-i", tmp_path / f"in_{i}.npy"]
-        run_carina(["compile", tmp_path / "m.tflite", "--target", "ethos-u55-128", "-o", tmp_path / "npu.tflite"])
+        done = run_carina(
+            ["compile", tmp_path / "m.tflite", "--target", target, "-o", tmp_path / "npu.tflite", "--json"]
+        )
+        assert [node["runs_on"] for node in done.json["nodes"]] == ["npu"]
         run_carina(["run", tmp_path / "npu.tflite", *words, "-o", tmp_path / "out"])
         for i, want in enumerate(reference(content, samples)):
             got = np.load(tmp_path / "out" / str(i) / "output_0.npy")
@@ -82,10 +87,7 @@ def test_state_has_bits_of_reference_kernels(name, run_carina, tmp_path):
 
 @pytest.mark.parametrize("name", BUILDERS)
 def test_program_has_bits_of_reference_kernels(name, run_carina, tmp_path):
-    """The operators of the CPU in a .tflite are on the NPU in a .pte, and their states are the program's."""
-    for seed, target in enumerate(
-        ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-u55-32", "ethos-u85-1024"]
-    ):
+    for seed, target in enumerate(TARGETS):
         content, samples = BUILDERS[name](seed)
         (tmp_path / "m.tflite").write_bytes(content)
         np.save(tmp_path / "in.npy", np.stack(samples))
@@ -105,6 +107,20 @@ def test_interpreted_graph_begins_with_zero_points(name, run_carina, tmp_path):
     np.save(tmp_path / "in.npy", samples[0])
     run_carina(["interpret", tmp_path / "m.tflite", "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
     assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), reference(content, samples[:1])[0])
+
+
+def test_stream_reads_and_writes_variables_where_tflm_keeps_them(run_carina, tmp_path):
+    """They are the first tensors after the scratches, without a place in the arena, and no outputs of the operator."""
+    (tmp_path / "m.tflite").write_bytes(lstm(3)[0])
+    run_carina(["compile", tmp_path / "m.tflite", "--target", "ethos-u55-128", "-o", tmp_path / "npu.tflite"])
+    model = schema.ModelT.InitFromPackedBuf((tmp_path / "npu.tflite").read_bytes())
+    graph = model.subgraphs[0]
+    (op,) = graph.operators
+    assert [graph.tensors[i].isVariable for i in op.inputs[4:]] == [True, True, False]
+    assert not any(graph.tensors[i].isVariable for i in op.outputs)
+    plan = next(m for m in model.metadata if m.name == b"OfflineMemoryAllocation")
+    addresses = np.frombuffer(bytes(model.buffers[plan.buffer].data), np.int32)[3:]
+    assert all((addresses[i] < 0) == tensor.isVariable for i, tensor in enumerate(graph.tensors) if i in op.inputs[4:])
 
 
 def test_explain_has_a_row_for_each_operator_of_the_file(run_carina, tmp_path):

@@ -18,6 +18,62 @@ FLAGS = {
 }  # fmt: skip
 
 
+# A file as vendors publish it beside their models.
+INI = """
+[System_Config.My_Sys_Cfg]
+core_clock=400e6
+axi0_port=Sram
+axi1_port=OffChipFlash
+Sram_clock_scale=1.0
+Sram_burst_length=32
+Sram_read_latency=16
+Sram_write_latency=16
+OffChipFlash_clock_scale=0.0625
+OffChipFlash_burst_length=32
+OffChipFlash_read_latency=64
+OffChipFlash_write_latency=64
+
+[Memory_Mode.My_Mem_Mode_Parent]
+const_mem_area=Axi1
+arena_mem_area=Axi0
+cache_mem_area=Axi0
+"""
+# What follows `vela` in the scripts of public projects.
+PROJECTS = {
+    "himax_wise_eye": (
+        "--accelerator-config ethos-u55-64 --config vendor.ini --system-config My_Sys_Cfg "
+        "--memory-mode My_Mem_Mode_Parent --output-dir ./ ./net.tflite"
+    ),
+    "arm_ml_embedded_evaluation_kit": (
+        "net.tflite --accelerator-config=ethos-u55-128 --optimise Performance --config Arm/vela.ini "
+        "--memory-mode=Shared_Sram --system-config=Ethos_U55_High_End_Embedded --output-dir=made"
+    ),
+    "nuvoton_m55": (
+        "net.tflite --accelerator-config=ethos-u55-256 --optimise=Performance --config=Arm/vela.ini "
+        "--memory-mode=Shared_Sram --system-config=Ethos_U55_High_End_Embedded --output-dir=. --arena-cache-size 100000"
+    ),
+    "nxp_imx93": "--accelerator-config ethos-u65-256 --output-dir . net.tflite",
+    "grove_vision_models": (
+        "--accelerator-config ethos-u55-64 --recursion-limit 2000 --optimise Size ./net.tflite --output-dir ./vela_size"
+    ),
+}
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_command_lines_of_public_projects_make_the_files_of_vela(project, carina, tmp_path):
+    made = {}
+    for name, program in (("theirs", [VELA]), ("ours", [carina, "vela"])):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "vendor.ini").write_text(INI)
+        (folder / "net.tflite").write_bytes(chain())
+        words = [*map(str, program), *PROJECTS[project].split()]
+        done = subprocess.run(words, capture_output=True, text=True, cwd=folder, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        made[name] = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    assert made["ours"] == made["theirs"]
+
+
 @pytest.mark.parametrize("flags", FLAGS)
 def test_files_have_the_names_and_columns_of_vela(flags, run_carina, tmp_path):
     (tmp_path / "net.v1.tflite").write_bytes(chain())

@@ -38,5 +38,37 @@ TEST(Parts, operator_on_cpu_begins_another_part) {
                                {.on_npu = false, .operators = {1}, .inputs = {1}, .outputs = {2}}}));
 }
 
+// Each operator reads x and two states, and gives a result of its own.
+Subgraph states(int32_t count) {
+  Subgraph graph{.name = "main", .tensors = {tensor("x")}, .inputs = {0}, .outputs = {}, .operators = {}};
+  for (int32_t i = 0; i < count; ++i) {
+    const auto first = static_cast<int32_t>(graph.tensors.size());
+    for (const char* name : {"h", "c", "y"}) graph.tensors.push_back(tensor(name));
+    graph.tensors[static_cast<size_t>(first)].is_variable = true;
+    graph.tensors[static_cast<size_t>(first) + 1].is_variable = true;
+    graph.operators.push_back(op({0, first, first + 1}, {first + 2}));
+    graph.outputs.push_back(first + 2);
+  }
+  return graph;
+}
+
+TEST(Parts, variables_are_first_inputs_and_last_outputs) {
+  EXPECT_EQ(split_operators(states(1), {true}),
+            (std::vector<Part>{
+                {.on_npu = true, .operators = {0}, .inputs = {1, 2, 0}, .outputs = {3, 1, 2}, .variables = {1, 2}}}));
+}
+
+TEST(Parts, variables_of_cpu_are_only_inputs) {
+  EXPECT_EQ(split_operators(states(1), {false}),
+            (std::vector<Part>{{.on_npu = false, .operators = {0}, .inputs = {1, 2, 0}, .outputs = {3}}}));
+}
+
+TEST(Parts, part_has_no_more_variables_than_a_stream_has_regions) {
+  const std::vector<Part> parts = split_operators(states(3), {true, true, true});
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].operators, (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(parts[1].operators, (std::vector<size_t>{2}));
+}
+
 }  // namespace
 }  // namespace carina::tflite

@@ -211,6 +211,93 @@ TEST(Select, resize_is_transposed_after_it) {
   EXPECT_GT(steps.size(), 1U);
 }
 
+// A RESIZE of 4x4 pixels to 8x8. `offset` and `border` are those of both axes; mode 1: the nearest neighbor.
+ir::ValueId twice_the_size(GraphBuilder& b, ir::ValueId x, DType type, int64_t mode, int64_t offset, int64_t border) {
+  const auto scale = b.constant<int64_t>(DType::kShape, {4}, {4, 2, 4, 2});
+  const auto offsets = b.constant<int64_t>(DType::kShape, {2}, {offset, offset});
+  const auto borders = b.constant<int64_t>(DType::kShape, {2}, {border, border});
+  return b.op(TosaOp::RESIZE, {x, scale, offsets, borders}, type, {1, 8, 8, 8}, {{"mode", mode}});
+}
+
+TEST(Select, nearest_neighbors_of_twice_the_size_are_one_pool) {
+  GraphBuilder b;
+  b.graph.outputs = {twice_the_size(b, b.input("x", DType::kInt8, {1, 4, 4, 8}), DType::kInt8, 1, -1, 1)};
+  const auto steps = finished_steps_of(b.graph);
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].kind, StepKind::kPool);
+  EXPECT_EQ(steps[0].upscale, 2);
+}
+
+// The last windows reach beyond the input. The NPU's average rounds halves away from zero.
+TEST(Select, bilinear_of_twice_the_size_is_one_average_if_halves_are_rounded_away_from_zero) {
+  for (const int32_t multiplier : {(1 << 30) + 1, 1 << 30}) {
+    GraphBuilder b;
+    const auto sums = twice_the_size(b, b.input("x", DType::kInt8, {1, 4, 4, 8}), DType::kInt32, 2, 0, 2);
+    b.graph.outputs = {b.rescale(sums, DType::kInt8, multiplier, 34)};
+    const auto steps = finished_steps_of(b.graph);
+    EXPECT_EQ(steps.size() == 1, multiplier != 1 << 30);
+    if (steps.size() != 1) continue;
+    EXPECT_EQ(steps[0].upscale, 2);
+    EXPECT_EQ(steps[0].kernel.height, 2);
+    EXPECT_EQ(steps[0].padding, (Padding{.bottom = 1, .right = 1}));
+    const auto u85 = finished_steps_of(b.graph, "ethos-u85-256");
+    ASSERT_EQ(u85.size(), 1U);
+    EXPECT_TRUE(u85[0].resize.rounds_away);
+  }
+}
+
+// Sums of int16 that fit 32 bits, which a first RESCALE shifts by 2 and a second one scales with 31 bits. With larger
+// weights they might not fit.
+TEST(Select, sums_that_fit_32_bits_are_scaled_by_31_bits) {
+  for (const int8_t weight : {int8_t{3}, int8_t{127}}) {
+    GraphBuilder b;
+    const std::vector<int8_t> weights(16 * 600, weight);
+    const auto x = b.input("x", DType::kInt16, {1, 1, 1, 600});
+    const auto sum =
+        b.op(TosaOp::CONV2D,
+             {x, b.constant<int8_t>(DType::kInt8, {16, 1, 1, 600}, weights),
+              b.graph.add_constant(
+                  "bias", {.dtype = DType::kInt48, .shape = {1}, .data = Buffer::copy_of(std::vector<std::byte>(8))}),
+              b.scalar<int16_t>(DType::kInt16, 0), b.scalar<int8_t>(DType::kInt8, 0)},
+             DType::kInt48, {1, 1, 1, 16},
+             {{"pad", std::vector<int64_t>{0, 0, 0, 0}},
+              {"stride", std::vector<int64_t>{1, 1}},
+              {"dilation", std::vector<int64_t>{1, 1}},
+              {"local_bound", false},
+              {"acc_type", DType::kInt48}});
+    const auto narrow = b.op(TosaOp::RESCALE,
+                             {sum, b.scalar<int16_t>(DType::kInt16, 1 << 14), b.scalar<int8_t>(DType::kInt8, 12),
+                              b.scalar<int64_t>(DType::kInt48, 0), b.scalar<int32_t>(DType::kInt32, 0)},
+                             DType::kInt32, {1, 1, 1, 16},
+                             {{"scale32", false},
+                              {"rounding_mode", int64_t{1}},
+                              {"per_channel", false},
+                              {"input_unsigned", false},
+                              {"output_unsigned", false}});
+    b.graph.outputs = {b.rescale(narrow, DType::kInt16, 1234567891, 45)};
+    const auto steps = finished_steps_of(b.graph);
+    EXPECT_EQ(steps.size() == 1, weight == 3);
+    EXPECT_EQ(steps[0].acc == AccWidth::kNarrow, weight == 3);
+  }
+}
+
+// 32-bit constants of additions, which the NPU has no register for. ethos-u65 has its constants in DRAM by default.
+TEST(Select, small_constants_are_copied_once_from_slow_memory) {
+  GraphBuilder b;
+  auto x = b.input("x", DType::kInt32, {1, 4, 8});
+  for (int32_t i = 0; i < 8; ++i)
+    x = b.op(TosaOp::ADD, {x, b.constant<int32_t>(DType::kInt32, {1, 1, 1}, {1'000'000 + i})}, DType::kInt32,
+             {1, 4, 8});
+  b.graph.outputs = {x};
+  const auto steps = schedule_of(b.graph, *find_target("ethos-u65-256", "", ""), {}).steps.all();
+  ASSERT_EQ(steps.size(), 9U);
+  EXPECT_EQ(steps[0].kind, StepKind::kDma);
+  EXPECT_EQ(steps[0].dma_bytes, 8 * 16);
+  for (size_t i = 1; i < steps.size(); ++i) EXPECT_EQ(steps[i].ifm2.tensor, steps[0].ofm.tensor);
+  const auto in_sram = schedule_of(b.graph, *find_target("ethos-u65-256", "", "Sram_Only"), {}).steps.all();
+  EXPECT_EQ(in_sram.size(), 8U);
+}
+
 // The sum along an axis of one element is a RESCALE. A convolution of 16-bit elements has scales of 15 bits.
 TEST(Select, sum_of_one_element_is_a_rescale) {
   for (const char* npu : {"ethos-u85-256", "ethos-u55-128"}) {

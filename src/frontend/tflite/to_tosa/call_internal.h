@@ -45,7 +45,6 @@ struct Builder {
   ir::Graph graph = {};
   ir::Emitter emitter{graph};
   std::vector<ir::ValueId> values = {};  // by tensor; invalid: not made yet
-  bool is_part = false;                  // Model::is_part
 };
 
 // The operands, results and options of one operator, and what it is built of.
@@ -87,7 +86,6 @@ class Call {
 
   // Gives a variable tensor another value.
   void set_variable(size_t i, ir::ValueId value) { builder_.values[static_cast<size_t>(op_.inputs[i])] = value; }
-  [[nodiscard]] bool is_part() const { return builder_.is_part; }
   [[nodiscard]] const std::string& where() const { return builder_.where; }
   [[nodiscard]] KernelCall kernel_call() const { return {builder_.from, op_}; }
 

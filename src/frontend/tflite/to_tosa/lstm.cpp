@@ -332,7 +332,6 @@ ValueId Unrolled::next_hidden(const Signed& cell) {
 Result<void> sequence_lstm(Call& call) {
   const KernelCall known = call.kernel_call();
   CARINA_CHECKED(check_lstm(known, call.where()));
-  if (call.is_part()) return call.reject("variable tensors stay on the CPU of a .tflite");
   const float cell_scale = Call::scale(call.in(kCellState));
   constexpr float kSmallest = 1.0F / 8192;
   if (cell_scale < kSmallest)

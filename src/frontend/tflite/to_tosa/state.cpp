@@ -67,7 +67,6 @@ void State::read_before(Variable& variable) {
 }
 
 void State::read_tensors() {
-  if (model_.is_part) return;
   for (size_t i = 0; i < b_.from.tensors.size(); ++i) {
     const Tensor& tensor = b_.from.tensors[i];
     if (!tensor.is_variable || b_.values[i].valid() || !is_among(kTypes, tensor.dtype)) continue;

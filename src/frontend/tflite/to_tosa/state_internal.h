@@ -18,11 +18,11 @@ class State {
  public:
   State(const Model& model, Builder& builder);
 
-  // Reads the variable tensors that operators take. They begin with their zero point.
+  // Reads the variable tensors that operators take and that are no inputs. They begin with their zero point.
   void read_tensors();
   // Whether the operator acts on resource variables.
   static bool has_part_in(const Operator& op);
-  // Whether that is an error: the operator is in a part of a graph whose variables are the CPU's.
+  // Whether that is an error: the operator is in a part of a graph whose resource variables are the CPU's.
   [[nodiscard]] bool is_rejected(const Operator& op) const { return model_.is_part && has_part_in(op); }
   // Makes the nodes of an operator that acts on variables. `call` is the operator's.
   Result<void> run(Call& call);

@@ -80,7 +80,6 @@ ValueId new_features(Call& call, int64_t batches, int64_t filters) {
 Result<void> singular_value_filter(Call& call) {
   const KernelCall known = call.kernel_call();
   CARINA_CHECKED(check_svdf(known, call.where()));
-  if (call.is_part()) return call.reject("variable tensors stay on the CPU of a .tflite");
   for (const size_t i : {kSvdfFeatures, kSvdfTime}) {
     if (!call.in(i).is_constant) return call.reject("the weights are not constant", {}, call.in(i).name);
   }

@@ -197,9 +197,11 @@ void add_outputs(Builder& b, Diagnostics& errors) {
       continue;
     }
     const bool is_made = !b.graph[value].constant && !is_among(b.graph.inputs, value);
-    if (!is_made || b.graph[value].name != tensor.name) {
+    const bool is_next = tensor.is_variable && is_among(b.from.inputs, index);
+    const std::string name = is_next ? tensor.name + ".next" : tensor.name;
+    if (!is_made || b.graph[value].name != name) {
       if (!is_made || is_among(b.graph.outputs, value)) value = b.emitter.unary(TosaOp::IDENTITY, value);
-      b.graph.rename(value, tensor.name);
+      b.graph.rename(value, name);
     }
     b.graph.outputs.push_back(value);
   }
@@ -209,7 +211,6 @@ void add_outputs(Builder& b, Diagnostics& errors) {
 
 Result<ir::Module> to_tosa(const Model& model, const std::string& where) {
   Builder b{.from = model.subgraphs.front(), .where = where};
-  b.is_part = model.is_part;
   b.graph.name = "main";
   b.values.resize(b.from.tensors.size());
   Diagnostics errors;
