@@ -87,7 +87,8 @@ struct ConvI8 {
 std::optional<Operator> dense_i8(const ConvI8& conv);
 std::optional<Operator> depthwise_i8(const ConvI8& conv);
 
-// i48 = the sums of int16 values and int8 weights [OC,KD,KH,KW,IC], both without zero point, plus the bias.
+// i48 = the sums of int16 values and int8 weights, both without zero point, plus the bias. Weights are as those of
+// ConstantsI8.
 struct ConvI16 {
   ConvGeometry geometry;
   std::span<const int8_t> weights;
@@ -95,6 +96,8 @@ struct ConvI16 {
   int threads = 1;
 };
 std::optional<Operator> dense_i16(const ConvI16& conv);
+// Of one output per input.
+std::optional<Operator> depthwise_i16(const ConvI16& conv);
 
 // --- transposed convolutions
 

@@ -1,4 +1,4 @@
-// Dense convolutions of int16 values with constant int8 weights.
+// Convolutions of int16 values with constant int8 weights.
 
 #include <algorithm>
 #include <cmath>
@@ -67,15 +67,63 @@ struct DenseWords {
   }
 };
 
+struct DepthwiseWords {
+  ConvGeometry g;
+  std::vector<int16_t> weights;  // [taps][channels]
+  std::vector<int16_t> padding;  // one pixel of zeros
+  std::vector<int64_t> bias;     // per channel
+
+  [[nodiscard]] size_t scratch_bytes() const { return static_cast<size_t>(g.taps()) * sizeof(const int16_t*); }
+
+  void run(const Execution& call) const {
+    const auto* in = call.input<int16_t>(0);
+    auto* out = call.output<int64_t>();
+    split_slots(
+        call.workers, g.pixels(), 1 + kGrainI16 / (g.taps() * g.oc + 1), [&](int64_t slot, int64_t begin, int64_t end) {
+          auto** x = reinterpret_cast<const int16_t**>(call.scratch + static_cast<size_t>(slot) *
+                                                                          round_up(scratch_bytes(), kScratchAlignment));
+          ConvPixel pixel = pixel_of(g, begin);
+          for (int64_t p = begin; p < end; ++p, advance(g, pixel)) {
+            int64_t tap = 0;
+            for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
+              for (int64_t c = 0; c < count; c += g.ic) x[tap++] = offset < 0 ? padding.data() : in + offset + c;
+            });
+            kernels::depthwise_i16({.x = x,
+                                    .weights = weights.data(),
+                                    .taps = g.taps(),
+                                    .channels = g.oc,
+                                    .bias = bias.data(),
+                                    .out = out + p * g.oc});
+          }
+        });
+  }
+};
+
+// Together with any bias of these, sums fit 48 bits.
+bool has_small_bias(const ConvI16& conv) {
+  constexpr int64_t kMaxBias = int64_t{1} << 46;
+  return std::ranges::all_of(conv.bias, [](int64_t value) { return std::abs(value) <= kMaxBias; });
+}
+
 }  // namespace
+
+std::optional<Operator> depthwise_i16(const ConvI16& conv) {
+  const ConvGeometry& g = conv.geometry;
+  if (g.multiplier != 1 || g.oc == 0 || g.taps() > kMaxTapsI16 || !has_small_bias(conv)) return std::nullopt;
+  DepthwiseWords depthwise{.g = g,
+                           .weights = {conv.weights.begin(), conv.weights.end()},
+                           .padding = std::vector<int16_t>(static_cast<size_t>(g.ic)),
+                           .bias = {conv.bias.begin(), conv.bias.end()}};
+  if (g.bias_count == 1) depthwise.bias.assign(static_cast<size_t>(g.oc), conv.bias.front());
+  const size_t packed = depthwise.weights.size() * sizeof(int16_t);
+  return operator_of(std::move(depthwise), conv.threads, packed);
+}
 
 std::optional<Operator> dense_i16(const ConvI16& conv) {
   const ConvGeometry& g = conv.geometry;
   const int64_t k = g.taps() * g.ic;
-  constexpr int64_t kMaxTerms = int64_t{1} << 22, kMaxBias = int64_t{1} << 46;  // together, sums fit 48 bits
-  const bool is_bounded =
-      k <= kMaxTerms && std::ranges::all_of(conv.bias, [](int64_t value) { return std::abs(value) <= kMaxBias; });
-  if (g.multiplier != 0 || g.oc == 0 || g.ic == 0 || !is_bounded) return std::nullopt;
+  constexpr int64_t kMaxTerms = int64_t{1} << 22;
+  if (g.multiplier != 0 || g.oc == 0 || g.ic == 0 || k > kMaxTerms || !has_small_bias(conv)) return std::nullopt;
   DenseWords dense{
       .g = g, .k = k, .panels = pack_matrix_i16(conv.weights, k, g.oc), .bias = {conv.bias.begin(), conv.bias.end()}};
   const size_t packed = dense.panels.size() * sizeof(int16_t);

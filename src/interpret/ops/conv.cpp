@@ -165,10 +165,12 @@ std::optional<Operator> operator_i16(const TailPlan& fused, const ConvGeometry& 
   if (scalar_at(plan.in[3].constant->data.data(), kInt16) != 0 ||
       scalar_at(plan.in[4].constant->data.data(), kInt8) != 0)
     return std::nullopt;
-  return kernels::dense_i16({.geometry = g,
-                             .weights = plan.in[1].constant->values<int8_t>(),
-                             .bias = plan.in[2].constant->values<int64_t>(),
-                             .threads = plan.threads});
+  const kernels::ConvI16 conv{.geometry = g,
+                              .weights = plan.in[1].constant->values<int8_t>(),
+                              .bias = plan.in[2].constant->values<int64_t>(),
+                              .threads = plan.threads};
+  auto depthwise = kernels::depthwise_i16(conv);
+  return depthwise ? std::move(depthwise) : kernels::dense_i16(conv);
 }
 
 std::optional<Operator> operator_f32(const TailPlan& plan, const ConvGeometry& g) {

@@ -250,6 +250,19 @@ struct DepthwiseF32 {
 };
 void depthwise_f32(const DepthwiseF32& job);
 
+// out[c] = bias[c] + x[0][c] * weights[0][c] + x[1][c] * weights[1][c] + ..., with weights of 8 bits. Sums of
+// kMaxTapsI16 products fit 32 bits.
+struct DepthwiseI16 {
+  const int16_t* const* x;
+  const int16_t* weights;  // [taps][channels]
+  int64_t taps;
+  int64_t channels;
+  const int64_t* bias;
+  int64_t* out;
+};
+inline constexpr int64_t kMaxTapsI16 = 256;
+void depthwise_i16(const DepthwiseI16& job);
+
 // --- elementwise operators
 
 // Rows of fp32, `stride` elements apart. If `repeats`, a row is one element for all columns.

@@ -7,8 +7,8 @@
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
 
-// An operand of a few bytes costs its memory's latency in each operation: on ethos-u65 with its constants in DRAM, some
-// 550 of the 720 cycles of an operation on 80 elements. ethos-u85 has most of them in a register (scalar_bits).
+// An operand of a few bytes costs its memory's latency in each operation: with constants in DRAM, some 550 of the 720
+// cycles of an operation on 80 elements. NPUs with scalar_bits have most of them in a register.
 namespace carina::plan {
 namespace {
 

@@ -263,6 +263,26 @@ TEST(SameBits, watch_finds_nan) {
   EXPECT_FALSE(numbers);
 }
 
+TEST(SameBits, depthwise_convolutions_of_16_bits_match) {
+  Random random(21);
+  constexpr int64_t kSize = 11;
+  for (const Window& w : kWindows) {
+    for (const int64_t channels : {1, 3, 16, 70, 130}) {
+      Builder b;
+      const Shape shape{2, kSize, kSize, channels};
+      const int64_t out = out_size(kSize, w);
+      const ir::ValueId x = b.input("x", kInt16, shape);
+      const Tensor bias = integer_tensor(kInt48, Shape{1}, std::vector<int64_t>{int64_t{-7} << 35});
+      b.output(
+          b.add(TosaOp::DEPTHWISE_CONV2D,
+                {x, b.constant(random_integers<int8_t>(random, kInt8, {w.kernel, w.kernel, channels, 1}, -128, 127)),
+                 b.constant(bias), b.constant(zero_point(kInt16)), b.constant(zero_point(kInt8))},
+                kInt48, {2, out, out, channels}, conv_attributes(w, kInt48)));
+      expect_same_bits(b.module, {random_integers<int16_t>(random, kInt16, shape, -32768, 32767)});
+    }
+  }
+}
+
 // MATMUL of two inputs, int8 with a RESCALE or fp32.
 ir::Module matmul_module(Random& random, DType dtype, const Shape& a_shape, const Shape& b_shape) {
   Builder b;
