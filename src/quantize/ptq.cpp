@@ -156,7 +156,7 @@ constexpr size_t kFewScales = 32;  // for weights that are rounded without being
 // What a quantized graph loses on the samples that calibration has kept.
 struct TrialErrors {
   std::vector<double> sqnr_db;  // by step of a network with state, else by output; without those that are zeros
-  double sum_of_few = 0;        // of OutputErrors, on the first kFewSamples
+  double sum_of_few = 0;        // of OutputErrors, on the first few_samples()
 
   [[nodiscard]] double worst() const { return std::ranges::min(sqnr_db); }
   // Steps with more than kEnoughDb count as this much: a softmax that saturates has no error at all in most steps.
@@ -211,24 +211,35 @@ struct Observed::State {
     return {.options = options, .calibrated = calibrated, .measured = measured ? *measured : none, .figures = figures};
   }
 
+  // How many samples a sum of errors is of. Outputs with many elements show their noise in fewer.
+  [[nodiscard]] size_t few_samples() const {
+    constexpr int64_t kEnoughElements = 2048;
+    constexpr size_t kMinFew = 2;
+    int64_t elements = 0;
+    for (size_t i = 0; i < graph.outputs_without_state(); ++i) elements += graph[graph.outputs[i]].shape.elements();
+    return std::clamp(static_cast<size_t>(kEnoughElements / std::max<int64_t>(elements, 1)), kMinFew, kFewSamples);
+  }
+
   // The errors of a quantized graph's outputs on a few samples, added up.
   [[nodiscard]] Result<double> error_of(const ir::Graph& quantized) const {
     const OutputErrors errors(calibrated.kept_outputs);
+    const size_t few = few_samples();
     double sum = 0;
     CARINA_CHECKED(run_samples(quantized, calibrated.kept_samples,
                                {.threads = options.threads, .evaluator = options.evaluator}, Log{},
                                [&](size_t sample, const std::vector<Tensor>& outputs) {
                                  sum += errors.of(sample, outputs);
-                                 return sample + 1 < kFewSamples;
+                                 return sample + 1 < few;
                                }));
     return sum;
   }
 
-  // By step if the graph has state, in which errors stay, else by output. If all samples are kept, they are run as the
-  // sequences that they are: what a step loses stays in the state. A few of many samples get the states of the float
-  // model.
-  [[nodiscard]] Result<TrialErrors> trial_errors(const ir::Graph& quantized) const {
+  // On the first `most` samples, by step if the graph has state, in which errors stay, else by output. If all samples
+  // are kept, they are run as the sequences that they are: what a step loses stays in the state. A few of many samples
+  // get the states of the float model.
+  [[nodiscard]] Result<TrialErrors> trial_errors(const ir::Graph& quantized, size_t most = SIZE_MAX) const {
     const bool by_step = !graph.states.empty();
+    const size_t few = few_samples();
     const size_t outputs = graph.outputs_without_state();
     const bool in_order = by_step && data && calibrated.kept_samples.size() == data->size();
     std::vector<Similarity> similarities(by_step ? calibrated.kept_samples.size() : outputs);
@@ -240,8 +251,8 @@ struct Observed::State {
         [&](size_t sample, const std::vector<Tensor>& got) {
           for (size_t i = 0; i < outputs; ++i)
             similarities[by_step ? sample : i].add(calibrated.kept_outputs[sample][i], got[i]);
-          if (sample < kFewSamples) errors.sum_of_few += output_errors.of(sample, got);
-          return true;
+          if (sample < few) errors.sum_of_few += output_errors.of(sample, got);
+          return sample + 1 < most;
         }));
     for (const Similarity& one : similarities) {
       if (one.signal > 0) errors.sqnr_db.push_back(one.sqnr_db());
@@ -410,8 +421,9 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
                         scheme.general.activations.steps() < kSteps16 && scheme.overrides.empty() &&
                         !scheme.name.starts_with("auto");  // which has measured such schemes
   if (!is_plain || state_->calibrated.kept_samples.empty() || has_empty_values(state_->graph)) return {};
-  CARINA_TRY(TrialErrors errors, state_->trial_errors(quantized));
-  if (!state_->graph.states.empty()) {  // gain_of_wide() does not carry the state
+  const bool has_state = !state_->graph.states.empty();
+  CARINA_TRY(TrialErrors errors, state_->trial_errors(quantized, has_state ? SIZE_MAX : state_->few_samples()));
+  if (has_state) {  // gain_of_wide() does not carry the state
     CARINA_TRY(errors.sum_of_few, state_->error_of(quantized));
   }
   if (const std::optional<WideValues> values = cheap_wide_values(state_->graph)) {
@@ -437,7 +449,7 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
   log.note({.where = scheme.name,
             .what = fmt::format("8 bits leave {:.0f} dB in {}, and 16 bits where they cost few cycles do not bring "
                                 "much. In all values, they would bring {:.0f} dB",
-                                errors.worst(), state_->graph.states.empty() ? "an output" : "a step", gain_db),
+                                errors.worst(), has_state ? "a step" : "an output", gain_db),
             .hint = "--quantize auto --max-cycles 200% measures what they cost; --quantize int16x8 has them",
             .severity = Severity::kNote});
   return {};
