@@ -108,7 +108,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   CARINA_TRY(Network network, Selection(tosa, rules_of(target.accelerator.product), context).run());
   if (options.uses(Optimization::kCarriedInputs)) carry_inputs(network);
   if (options.uses(Optimization::kUnsignedBorders)) fold_unsigned_borders(network);
-  if (options.uses(Optimization::kStagedTables)) copy_constants(network, copy_of_constants(target, *family));
+  if (options.uses(Optimization::kCopiedConstants)) copy_constants(network, copy_of_constants(target, *family));
   if (working_space(target, *family) == Space::kArena && options.uses(Optimization::kStepOrder))
     lower_peak(network, options.optimize == Optimize::kSize
                             ? 0

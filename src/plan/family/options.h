@@ -57,8 +57,9 @@ enum class Optimization : uint8_t {
   kFastWeights,        // weights in a form that takes more bytes and is decoded faster
   kStagedTables,       // lookup tables copied to faster memory
   kUnsignedBorders,    // unsigned inputs and outputs without a conversion
+  kCopiedConstants,    // small constants copied to faster memory
 };
-inline constexpr size_t kOptimizations = 16;
+inline constexpr size_t kOptimizations = 17;
 
 // The name of an optimization in messages: "transposed results".
 constexpr std::string_view name_of(Optimization optimization) {
@@ -77,7 +78,8 @@ constexpr std::string_view name_of(Optimization optimization) {
                                                                 "inputs in place",
                                                                 "fast weights",
                                                                 "staged tables",
-                                                                "unsigned inputs and outputs"};
+                                                                "unsigned inputs and outputs",
+                                                                "copied constants"};
   return kNames[static_cast<size_t>(optimization)];
 }
 

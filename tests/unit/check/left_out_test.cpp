@@ -85,6 +85,18 @@ std::vector<plan::NamedNetwork> networks() {
                    b.graph.outputs = {b.conv(b.input("x", DType::kInt8, {1, 1, 1, 576}), 1024, 1, 0)};
                    return std::move(b.graph);
                  }});
+  all.push_back({.name = "small constants", .npu = "ethos-u65-256", .build = [] {
+                   plan::GraphBuilder b;
+                   const Shape shape{1, 4, 4, 5};
+                   auto x = b.input("x", DType::kInt32, shape);
+                   for (int i = 0; i < 12; ++i) {
+                     const std::vector<int32_t> values{i, 2, 3, 5, 7};
+                     x = b.op(TosaOp::ADD, {x, b.constant<int32_t>(DType::kInt32, {1, 1, 1, 5}, values)}, DType::kInt32,
+                              shape);
+                   }
+                   b.graph.outputs = {x};
+                   return std::move(b.graph);
+                 }});
   all.push_back({.name = "many weights", .npu = "ethos-u65-512", .build = [] {
                    plan::GraphBuilder b;
                    auto x = b.input("x", DType::kInt8, {1, 12, 12, 64});
