@@ -179,13 +179,9 @@ struct Depthwise {
     auto** x = reinterpret_cast<const float**>(scratch);
     const auto* in = call.input<float>(0);
     const int64_t first = row * g.out[2];
-    int64_t at = 0;
+    const float** end = x;
     ConvPixel pixel = pixel_of(g, first);
-    for (int64_t p = 0; p < g.out[2]; ++p, advance(g, pixel)) {
-      for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
-        for (int64_t c = 0; c < count; c += g.oc) x[at++] = offset < 0 ? nullptr : in + offset + c;
-      });
-    }
+    for (int64_t p = 0; p < g.out[2]; ++p, advance(g, pixel)) end = write_taps<float>(g, pixel, in, g.oc, nullptr, end);
     depthwise_f32({.x = x,
                    .weights = weights.values<float>().data(),
                    .taps = terms(),

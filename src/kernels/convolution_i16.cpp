@@ -84,10 +84,7 @@ struct DepthwiseWords {
                                                                           round_up(scratch_bytes(), kScratchAlignment));
           ConvPixel pixel = pixel_of(g, begin);
           for (int64_t p = begin; p < end; ++p, advance(g, pixel)) {
-            int64_t tap = 0;
-            for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
-              for (int64_t c = 0; c < count; c += g.ic) x[tap++] = offset < 0 ? padding.data() : in + offset + c;
-            });
+            write_taps(g, pixel, in, g.ic, padding.data(), x);
             kernels::depthwise_i16({.x = x,
                                     .weights = weights.data(),
                                     .taps = g.taps(),

@@ -106,13 +106,9 @@ struct DepthwiseRows {
     for (int64_t ox = 0; ox < g.out[2]; ox += block) {
       const int64_t pixels = std::min(block, g.out[2] - ox);
       const int64_t first = row * g.out[2] + ox;
-      int64_t at = 0;
+      const int8_t** end = x;
       ConvPixel pixel = pixel_of(g, first);
-      for (int64_t p = 0; p < pixels; ++p, advance(g, pixel)) {
-        for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
-          for (int64_t c = 0; c < count; c += g.ic) x[at++] = offset < 0 ? padding.data() : in + offset + c;
-        });
-      }
+      for (int64_t p = 0; p < pixels; ++p, advance(g, pixel)) end = write_taps(g, pixel, in, g.ic, padding.data(), end);
       if (bytes) {
         bytes->run(x, pixels, reinterpret_cast<int8_t*>(call.out) + first * g.ic);
         continue;

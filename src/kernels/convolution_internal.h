@@ -54,6 +54,17 @@ void for_each_run(const ConvGeometry& g, const ConvPixel& pixel, const Run& run)
   }
 }
 
+// Writes the address of each tap of a pixel to `x`, and returns the end: `channels` elements are one tap's, and taps of
+// padding are at `padding`.
+template <typename T>
+const T** write_taps(const ConvGeometry& g, const ConvPixel& pixel, const T* in, int64_t channels, const T* padding,
+                     const T** x) {
+  for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
+    for (int64_t c = 0; c < count; c += channels) *x++ = offset < 0 ? padding : in + offset + c;
+  });
+  return x;
+}
+
 // Returns whether output pixel p depends exactly on input pixel p.
 inline bool is_pointwise(const ConvGeometry& g) {
   return g.taps() == 1 && g.in == g.out && g.stride == std::array<int64_t, 3>{1, 1, 1} &&
