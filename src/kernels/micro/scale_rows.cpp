@@ -121,28 +121,25 @@ void scale_block_with(const ScaleRows& job) {
   const V32 high = hn::Set(d32, s.high);
   const auto* in = static_cast<const In*>(job.in);
   auto* out = static_cast<Out*>(job.out);
+  const auto scaled = [&](V32 value, const Factors& factors) HWY_ATTR {
+    const V32 result = scale<Doubled>(value, factors);
+    if constexpr (Plain) return result;
+    return hn::Min(hn::Max(hn::Add(result, output_zp), low), high);
+  };
   int64_t i = 0;
   if (!PerChannel && job.rows == 1 && job.column == nullptr) {  // nothing depends on the channel
     const Factors factors = load_factors(s, 0);
     const V32 zp = hn::Set(d32, s.input_zp);
-    for (; i + lanes <= job.channels; i += lanes) {
-      const V32 result = scale<Doubled>(hn::Sub(load(in + i), zp), factors);
-      store(Plain ? result : hn::Min(hn::Max(hn::Add(result, output_zp), low), high), out + i);
-    }
+    for (; i + lanes <= job.channels; i += lanes) store(scaled(hn::Sub(load(in + i), zp), factors), out + i);
   }
   for (; i < job.channels; i += lanes) {
     const int64_t c = job.first + i;
     const Factors factors = load_factors(s, PerChannel ? c : 0);
     const V32 zp = hn::Set(d32, s.input_zp);
     const V32 offset = job.column == nullptr ? zp : hn::Sub(zp, hn::LoadU(d32, job.column + c));
-    const auto scaled = [&](V32 value) HWY_ATTR {
-      const V32 result = scale<Doubled>(hn::Sub(value, offset), factors);
-      if constexpr (Plain) return result;
-      return hn::Min(hn::Max(hn::Add(result, output_zp), low), high);
-    };
     if (i + lanes <= job.channels) {
       for (int64_t r = 0; r < job.rows; ++r)
-        store(scaled(load(in + r * job.in_stride + i)), out + r * job.out_stride + i);
+        store(scaled(hn::Sub(load(in + r * job.in_stride + i), offset), factors), out + r * job.out_stride + i);
       continue;
     }
     const int64_t rest = job.channels - i;
@@ -150,7 +147,7 @@ void scale_block_with(const ScaleRows& job) {
     Out tail_out[kLanes];
     for (int64_t r = 0; r < job.rows; ++r) {
       std::copy_n(in + r * job.in_stride + i, rest, tail_in);
-      store(scaled(load(tail_in)), tail_out);
+      store(scaled(hn::Sub(load(tail_in), offset), factors), tail_out);
       std::copy_n(tail_out, rest, out + r * job.out_stride + i);
     }
   }
