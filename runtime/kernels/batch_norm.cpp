@@ -88,7 +88,8 @@ Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
   }
   CARINA_RT_TRY(call.error());
   const ChannelWalk walk(in, out);
-  for (int64_t c = 0; walk.elements.count() > 0 && c < channels; ++c) {
+  const int64_t count = walk.elements.count();
+  for (int64_t c = 0; count > 0 && c < channels; ++c) {
     const double inverse = 1 / std::sqrt(Numbers::reader(variance)(c) + eps);
     write_channel(in, out, walk, c,
                   {.mean = Numbers::reader(mean)(c),

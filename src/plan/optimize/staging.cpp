@@ -232,8 +232,9 @@ class Fitter {
     if (staged.cycles <= kNoSlower * best_->cycles) best_ = std::move(staged);
   }
   // The schedule with the blocks that the plan assumes; nothing if they are its own.
-  [[nodiscard]] std::optional<Schedule> with_blocks(Schedule schedule, const PrefetchPlan& plan) const {
+  [[nodiscard]] std::optional<Schedule> with_blocks(const Schedule& own, const PrefetchPlan& plan) const {
     if (blocks_for_copies_.empty()) return std::nullopt;
+    Schedule schedule = own;
     for (size_t k = 0; k < network_.stripes.size(); ++k) {
       const size_t stripe = network_.stripes[k].index();
       if (plan.staged[k] != 0) schedule.stripes[stripe].block = blocks_for_copies_[stripe];
