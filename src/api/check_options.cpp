@@ -1,8 +1,14 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "api/check_options_internal.h"
 #include "carina/dtype.h"
@@ -38,20 +44,23 @@ void check_range(DType dtype, int64_t qmin, int64_t qmax, std::string_view where
       std::to_string(qmin) + " to " + std::to_string(qmax));
 }
 
-void check_type(DType dtype, DType one, DType other, int64_t qmin, int64_t qmax, std::string_view where,
+void check_type(DType dtype, std::initializer_list<DType> allowed, int64_t qmin, int64_t qmax, std::string_view where,
                 Diagnostics& wrong) {
-  if (dtype == one || dtype == other) return check_range(dtype, qmin, qmax, where, wrong);
+  if (std::ranges::find(allowed, dtype) != allowed.end()) return check_range(dtype, qmin, qmax, where, wrong);
+  std::vector<std::string_view> names;
+  for (const DType one : allowed) names.push_back(name_of(one));
   const int number = static_cast<int>(dtype);
-  add(wrong, where, "the type is not supported", std::string(name_of(one)) + " or " + std::string(name_of(other)),
+  add(wrong, where, "the type is not supported", fmt::format("{}", fmt::join(names, " or ")),
       number >= 0 && number < kDTypeCount ? std::string(name_of(dtype)) : std::to_string(number));
 }
 
 void check_scheme(const quantize::NodeScheme& scheme, Diagnostics& wrong) {
   const quantize::ActivationScheme& activations = scheme.activations;
   const quantize::WeightScheme& weights = scheme.weights;
-  check_type(activations.dtype, DType::kInt8, DType::kInt16, activations.qmin, activations.qmax, "scheme: activations",
+  check_type(activations.dtype, {DType::kInt8, DType::kInt16}, activations.qmin, activations.qmax,
+             "scheme: activations", wrong);
+  check_type(weights.dtype, {DType::kInt4, DType::kInt8, DType::kInt16}, weights.qmin, weights.qmax, "scheme: weights",
              wrong);
-  check_type(weights.dtype, DType::kInt8, DType::kInt4, weights.qmin, weights.qmax, "scheme: weights", wrong);
   check_enum(activations.symmetry, quantize::Symmetry::kSymmetric, "scheme: symmetry", wrong);
   check_enum(activations.ranges, quantize::RangeChoice::kMovingAverage, "scheme: ranges", wrong);
   check_enum(activations.tail, quantize::Tail::kNarrow, "scheme: tail", wrong);

@@ -215,9 +215,37 @@ class MixedPrecision {
     }
   }
 
+  // The same schemes with weights of 16 bits in the cheap nodes, and 16 bits in all values with such weights there.
+  void add_fine_weights(std::vector<Candidate>& candidates) const {
+    const quantize::NodeScheme fine = **quantize::parse_scheme("int16x16");
+    for (quantize::WideValues& values : quantize::wide_but_expensive(model_.graph, cycles_of_nodes_)) {
+      const auto is_cheap = [&](const std::string& name) {
+        return std::ranges::find(values.narrow, name) == values.narrow.end();
+      };
+      const size_t count = values.narrow.size();
+      const std::string expensive = fmt::format("the {} most expensive {}", count, count == 1 ? "node" : "nodes");
+      for (quantize::Override& override : values.wide) {
+        if (is_cheap(override.name)) override.scheme = fine;
+      }
+      candidates.push_back(
+          {.scheme = trials_.scheme_with(**quantize::parse_scheme("int8"), std::move(values.wide),
+                                         fmt::format("int16x16, but int8 where {} read, and their weights", expensive)),
+           .narrow = fmt::format("{}", fmt::join(values.narrow, ", "))});
+      std::vector<quantize::Override> cheap;
+      for (const ir::Node& node : model_.graph.nodes) {
+        if (is_cheap(node.name))
+          cheap.push_back({.of = quantize::Override::Of::kNode, .name = node.name, .scheme = fine});
+      }
+      candidates.push_back(
+          {.scheme = trials_.scheme_with(**quantize::parse_scheme("int16x8"), std::move(cheap),
+                                         fmt::format("int16x16, but 8-bit weights in {}", expensive))});
+    }
+    if (auto scheme = wide_but_products("int16x16")) candidates.push_back({.scheme = *std::move(scheme)});
+  }
+
   // 16 bits everywhere but around products of two computed values, which some targets do not have in 16 bits: their
   // operands and results have 8, so that they stay on the NPU. None: there are no such products.
-  std::optional<quantize::Scheme> wide_but_products() const {
+  std::optional<quantize::Scheme> wide_but_products(std::string_view spec) const {
     const ir::Graph& graph = model_.graph;
     const std::vector<ir::NodeId> producers = ir::producers(graph);
     const quantize::NodeScheme narrow = **quantize::parse_scheme("int8");
@@ -235,8 +263,8 @@ class MixedPrecision {
       narrowed(node);
     }
     if (overrides.empty()) return std::nullopt;
-    return trials_.scheme_with(**quantize::parse_scheme("int16x8"), std::move(overrides),
-                               "int16x8, products of two values in int8");
+    return trials_.scheme_with(**quantize::parse_scheme(spec), std::move(overrides),
+                               fmt::format("{}, products of two values in int8", spec));
   }
 
   // The nodes where most error enters, in 16 bits.
@@ -264,10 +292,11 @@ class MixedPrecision {
     for (const std::vector<bool>& parts : found)
       candidates.push_back({.scheme = scheme_of(parts, **quantize::parse_scheme("int8")), .parts = parts});
     add_wide_but_expensive(candidates);
-    if (auto scheme = wide_but_products()) candidates.push_back({.scheme = *std::move(scheme)});
+    if (auto scheme = wide_but_products("int16x8")) candidates.push_back({.scheme = *std::move(scheme)});
     CARINA_TRY(quantize::Scheme worst, worst_layers_wide());
     candidates.push_back({.scheme = std::move(worst)});
     for (size_t i = 1; i < plain; ++i) CARINA_CHECKED(measure(candidates[i], i, candidates.size()));
+    if (weights_limit(candidates)) add_fine_weights(candidates);
     if (rounding_helps(candidates)) {
       for (size_t i = plain; i < candidates.size(); ++i) round_for_inputs(candidates[i].scheme);
     }
@@ -275,17 +304,30 @@ class MixedPrecision {
     return candidates;
   }
 
-  // Whether weights that are rounded for their inputs reduce the noise with 8 bits.
-  [[nodiscard]] bool rounding_helps(const std::vector<Candidate>& candidates) const {
-    const auto rounded = std::ranges::find(candidates, "auto: int8+rounded-for-inputs",
-                                           [](const Candidate& one) { return one.scheme.name; });
-    return rounded->gives.noise < noise_of_8_bits_;
+  // The candidate of a plain scheme.
+  static const Measured& given_by(std::string_view spec, const std::vector<Candidate>& candidates) {
+    const std::string name = std::string(SchemeTrials::kNamePrefix) + std::string(spec);
+    return std::ranges::find(candidates, name, [](const Candidate& one) { return one.scheme.name; })->gives;
   }
 
+  // Whether weights that are rounded for their inputs reduce the noise with 8 bits.
+  [[nodiscard]] bool rounding_helps(const std::vector<Candidate>& candidates) const {
+    return given_by("int8+rounded-for-inputs", candidates).noise < noise_of_8_bits_;
+  }
+
+  // Whether most noise of 16-bit activations is that of 8-bit weights.
+  static bool weights_limit(const std::vector<Candidate>& candidates) {
+    return given_by("int16x16", candidates).noise < 0.5 * given_by("int16x8", candidates).noise;
+  }
+
+  // Except for weights of 16 bits, which lose nothing.
   static void round_for_inputs(quantize::Scheme& scheme) {
-    scheme.general.weights.rounding = quantize::Rounding::kForInputs;
+    const auto round = [](quantize::WeightScheme& weights) {
+      if (weights.dtype != DType::kInt16) weights.rounding = quantize::Rounding::kForInputs;
+    };
+    round(scheme.general.weights);
     for (quantize::Override& override : scheme.overrides) {
-      if (override.scheme) override.scheme->weights.rounding = quantize::Rounding::kForInputs;
+      if (override.scheme) round(override.scheme->weights);
     }
     scheme.name += ", weights rounded for their inputs";
   }

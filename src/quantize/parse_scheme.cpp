@@ -30,6 +30,8 @@ constexpr ActivationScheme kInt16Activations{.dtype = DType::kInt16,
 constexpr WeightScheme kUnequalizedWeights{.equalization = Equalization::kNone};
 constexpr WeightScheme kInt4Weights{
     .dtype = DType::kInt4, .qmin = -7, .qmax = 7, .granularity = Granularity::kPerChannel};
+constexpr WeightScheme kInt16Weights{
+    .dtype = DType::kInt16, .qmin = -32767, .qmax = 32767, .equalization = Equalization::kNone};
 
 struct Named {
   string_view name;
@@ -46,6 +48,10 @@ constexpr std::array kNames{
           .scheme = {.activations = kInt16Activations,
                      .weights = kUnequalizedWeights,
                      .smallest_scale = 1.0 / (1 << 24)}},
+    Named{.name = "int16x16",
+          .arm_name = "a16w16",
+          .other_name = {},
+          .scheme = {.activations = kInt16Activations, .weights = kInt16Weights, .smallest_scale = 1.0 / (1 << 24)}},
     Named{.name = "int8-only",
           .arm_name = "a8w8-only",
           .other_name = {},

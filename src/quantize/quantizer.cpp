@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numbers>
 #include <numeric>
 
@@ -14,6 +15,7 @@
 #include "facts/aten_traits.h"
 #include "quantize/cluster_internal.h"
 #include "quantize/domains.h"
+#include "quantize/fine_weights_internal.h"
 #include "quantize/headroom_internal.h"
 #include "quantize/known_bounds_internal.h"
 #include "quantize/weight_parameters_internal.h"
@@ -42,10 +44,12 @@ class Quantizer {
     compare_with_infinity();
     count_readers();
     const std::vector<WeightFigures> figures = weight_figures();
+    const std::map<ValueId, NodeScheme> fine = results_of_fine_weights(log);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!left_.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], figures[n]));
     }
     keep_results_float();
+    add_fine_weights(graph_, fine);
     limit_domains(graph_);
     return {};
   }
@@ -410,22 +414,55 @@ class Quantizer {
   }
 
   [[nodiscard]] WeightFigures figures_of(size_t n, const NodeScheme& scheme) const {
+    if (!has_weights(n)) return {};
     const Node& node = graph_.nodes[n];
-    const std::optional<WeightRole> role = weight_role_of(node);
-    if (!role || !is_float_value(graph_, node.inputs.front())) return {};
-    const ir::Value& weight = graph_[node.inputs[role->weight]];
-    if (!weight.constant || weight.dtype != DType::kFp32) return {};
-    const WeightScheme weights = weight_scheme_for(*graph_[node.inputs.front()].quantization, scheme.weights);
+    const WeightScheme weights = weight_scheme_for(*graph_[node.inputs.front()].quantization,
+                                                   *graph_[node.outputs.front()].quantization, scheme.weights);
     if (const WeightFigures* known = with_.figures.find(n, weights, scheme.smallest_scale)) return *known;
-    WeightFigures figures = new_figures(node, *role, weights, scheme.smallest_scale);
+    WeightFigures figures = new_figures(node, *weight_role_of(node), weights, scheme.smallest_scale);
     with_.figures.add(n, weights, scheme.smallest_scale, figures);
     return figures;
   }
 
+  // Returns the results of layers whose scheme has weights of 16 bits, with the scheme of each of their two layers.
+  // Layers with results of 8 bits would not show them.
+  [[nodiscard]] std::map<ValueId, NodeScheme> results_of_fine_weights(const Log& log) const {
+    std::map<ValueId, NodeScheme> results;
+    std::vector<std::string> narrow;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (left_.nodes[n] || !has_weights(n)) continue;
+      NodeScheme scheme = *scheme_of_node(n).scheme;
+      if (scheme.weights.dtype != DType::kInt16) continue;
+      const Node& node = graph_.nodes[n];
+      const Quantization& result = *graph_[node.outputs.front()].quantization;
+      if (result.dtype != DType::kInt16) {
+        narrow.push_back(node.name);
+        continue;
+      }
+      scheme.weights = weight_scheme_for(*graph_[node.inputs.front()].quantization, result, scheme.weights);
+      results.emplace(node.outputs.front(), scheme);
+    }
+    if (!narrow.empty())
+      log.note({.where = fmt::format("{}", fmt::join(narrow, ", ")),
+                .what = "weights of 16 bits bring nothing to a result of 8 bits: they have 8",
+                .hint = "give the result 16 bits, too (--quantize-at)",
+                .severity = Severity::kWarning});
+    return results;
+  }
+
+  // Whether the node computes with constant weights.
+  [[nodiscard]] bool has_weights(size_t n) const {
+    const Node& node = graph_.nodes[n];
+    const std::optional<WeightRole> role = weight_role_of(node);
+    if (!role || !is_float_value(graph_, node.inputs.front())) return false;
+    const ir::Value& weight = graph_[node.inputs[role->weight]];
+    return weight.constant && weight.dtype == DType::kFp32;
+  }
+
   [[nodiscard]] WeightFigures new_figures(const Node& node, const WeightRole& role, const WeightScheme& weights,
                                           double smallest_scale) const {
+    const Tensor floats = *graph_[node.inputs[role.weight]].constant;
     ir::Value weight = graph_[node.inputs[role.weight]];
-    const Tensor floats = *weight.constant;
     WeightFigures figures{.role = role, .parameters = weight_parameters(floats, role.axis, weights, smallest_scale)};
     if (!figures.parameters) return figures;
     const LayerStatistics* statistics = statistics_of(node, floats.shape);

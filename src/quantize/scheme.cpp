@@ -115,7 +115,13 @@ void check_types(const NodeScheme& scheme, const std::string& of, Diagnostics& e
   };
   const DType activations = scheme.activations.dtype, weights = scheme.weights.dtype;
   want(activations == DType::kInt8 || activations == DType::kInt16, activations, "i8 or i16", "activations");
-  want(weights == DType::kInt8 || weights == DType::kInt4, weights, "i8 or i4", "weights");
+  want(weights == DType::kInt8 || weights == DType::kInt4 || weights == DType::kInt16, weights, "i4, i8 or i16",
+       "weights");
+  if (weights == DType::kInt16 && (scheme.weights.clusters > 0 || scheme.weights.rounding == Rounding::kForInputs))
+    errors.push_back({.where = "quantization scheme",
+                      .what = "the 16-bit weights of " + of + " are clustered, or rounded for their inputs",
+                      .expected = "weights of 8 or 4 bits: a second layer adds what those lose",
+                      .got = {}});
   if (activations != DType::kInt16 || scheme.activations.symmetry == Symmetry::kSymmetric) return;
   errors.push_back({.where = "quantization scheme",
                     .what = "int16 activations of " + of + " have zero points",

@@ -86,12 +86,15 @@ Quantization bias_parameters(const Quantization& input, const Quantization& weig
   return q;
 }
 
-WeightScheme weight_scheme_for(const Quantization& input, const WeightScheme& wanted) {
-  if (input.dtype != DType::kInt16 || wanted.dtype == DType::kInt8) return wanted;
+WeightScheme weight_scheme_for(const Quantization& input, const Quantization& result, const WeightScheme& wanted) {
+  const bool is_too_narrow = wanted.dtype == DType::kInt4 && input.dtype == DType::kInt16;
+  if (!is_too_narrow && wanted.dtype != DType::kInt16) return wanted;
   WeightScheme int8 = wanted;
   int8.dtype = DType::kInt8;
   int8.qmin = -127;
   int8.qmax = 127;
+  if (wanted.dtype != DType::kInt16 || result.dtype != DType::kInt16) return int8;
+  int8.mean_error = MeanError::kKept;  // the second layer has it
   return int8;
 }
 

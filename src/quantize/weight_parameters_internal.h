@@ -19,7 +19,8 @@ std::optional<Quantization> weight_parameters(const Tensor& weight, int axis, co
 // scales are repeated for each group.
 Quantization bias_parameters(const Quantization& input, const Quantization& weight, int64_t channels);
 
-// Returns the scheme of the weights for these inputs. TOSA multiplies int16 inputs by int8 weights only.
-WeightScheme weight_scheme_for(const Quantization& input, const WeightScheme& wanted);
+// Returns the scheme of the weights for this input and result. TOSA multiplies int16 inputs by int8 weights only. Of
+// weights of 16 bits it is that of each of the two layers that have them (fine_weights_internal.h).
+WeightScheme weight_scheme_for(const Quantization& input, const Quantization& result, const WeightScheme& wanted);
 
 }  // namespace carina::quantize

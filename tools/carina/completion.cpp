@@ -44,7 +44,7 @@ std::string values_of(const CLI::Option& option, const results::TargetList& know
   if (is("--memory-mode")) return names_in(known.modes) + (is("--memory-modes") ? " all" : "");
   if (is("--system-config")) return names_in(known.systems);
   if (is("--board")) return names_in(targets::list_boards().boards);
-  if (is("--quantize")) return "int8 int16x8 int8x4 auto none";
+  if (is("--quantize")) return "int8 int16x8 int16x16 int8x4 auto none";
   if (is("--io")) return "float int8 uint8 int16";
   const std::string type = option.get_type_name();
   const size_t first = type.find('{'), last = type.find('}');

@@ -102,7 +102,7 @@ def test_a_seed_gives_the_same_network_and_the_same_ways(networks):
 def test_ways_have_every_npu_scheme_and_option():
     ways = [way for seed in range(200) for way in ways_of(seed, 4)]
     assert {way.target for way in ways} == set(NPUS) == {way.target for way in ways_of(0, 22)}
-    assert {way.scheme for way in ways} == {"int8", "int16x8", "int8x4"}
+    assert {way.scheme for way in ways} == {"int8", "int16x8", "int8x4", "int16x16"}
     assert {name for way in ways for name in way.options} == {
         "optimize",
         "memory_mode",

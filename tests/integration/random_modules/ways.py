@@ -15,6 +15,7 @@ NPUS = [f"{family}-{macs}" for family, sizes in FAMILIES.items() for macs in siz
 DEDICATED = ["Dedicated_Sram_384KB", "Shared_Sram", "Sram_Only", "Dedicated_Sram"]
 MODES = {"ethos-u55": ["Shared_Sram", "Sram_Only"], "ethos-u65": DEDICATED, "ethos-u85": DEDICATED}
 SCHEMES = ("int8", "int16x8")
+RARE_SCHEMES = ("int8x4", "int16x16")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def ways_of(seed, number):
         else:
             family = list(FAMILIES)[(seed + i) % len(FAMILIES)]
             target = f"{family}-{choices.choice(FAMILIES[family])}"
-        scheme = SCHEMES[(seed + i // len(FAMILIES) + i // len(NPUS)) % 2] if choices.random() < 0.95 else "int8x4"
+        scheme = SCHEMES[(seed + i // len(FAMILIES) + i // len(NPUS)) % 2]
+        scheme = choices.choices((scheme, *RARE_SCHEMES), (90, 5, 5))[0]
         ways.append(
             Configuration(target, scheme, options_of(choices, target[:9]) if i % 2 or choices.random() < 0.3 else {})
         )

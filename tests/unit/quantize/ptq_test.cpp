@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <tuple>
 
 #include "base/parallel/parallel.h"
 #include "facts/lowering_targets.h"
@@ -538,6 +539,48 @@ TEST(Scheme, int4_weights_with_int16_activations_become_int8) {
   EXPECT_EQ(weights_of({}).qmax, 7);
   EXPECT_EQ(weights_of({"inputs=int16x8"}).dtype, DType::kInt8);
   EXPECT_EQ(weights_of({"inputs=int16x8"}).qmax, 127);
+}
+
+// 1, -0.3 and 0.7: -0.3 is 38.1 of 127 steps, and the second layer has the 0.1.
+TEST(Scheme, sixteen_bit_weights_are_two_layers) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 3});
+  b.graph.outputs = {
+      b.linear("y", x, b.constant<float>("w", {1, 3}, {1, -0.3F, 0.7F}), b.constant<float>("b", {1}, {1}))};
+  run(b, {{floats({1, 3}, {-1, 1, 0.5F})}}, of_words("int16x16"));
+  ASSERT_EQ(b.graph.nodes.size(), 3U);
+  const auto& [coarse, fine, sum] = std::tie(b.graph.nodes[0], b.graph.nodes[1], b.graph.nodes[2]);
+  EXPECT_EQ(sum.op, ir::Op(AtenOp::add_Tensor));
+  EXPECT_EQ(sum.inputs, (std::vector{coarse.outputs[0], fine.outputs[0]}));
+  EXPECT_EQ(sum.outputs, b.graph.outputs);
+  EXPECT_EQ(fine.inputs[0], x);
+  EXPECT_FALSE(fine.inputs[2].valid());  // the first layer adds the bias
+  const ir::Value &steps = b.graph[coarse.inputs[1]], &missing = b.graph[fine.inputs[1]];
+  const auto integers = steps.constant->values<int8_t>();
+  EXPECT_EQ(std::vector(integers.begin(), integers.end()), (std::vector<int8_t>{127, -38, 89}));
+  for (size_t i = 0; i < 3; ++i) {
+    const double wanted = std::array{1.0, -0.3, 0.7}[i];
+    EXPECT_NEAR(integers[i] * steps.quantization->scale() + missing.constant->values<float>()[i], wanted, 1e-7);
+  }
+  EXPECT_EQ(missing.quantization->dtype, DType::kInt8);
+  EXPECT_LT(missing.quantization->scale(), steps.quantization->scale() / 200);
+  EXPECT_EQ(b.graph[coarse.outputs[0]].quantization, b.graph[sum.outputs[0]].quantization);
+  EXPECT_EQ(b.graph[fine.outputs[0]].quantization, b.graph[sum.outputs[0]].quantization);
+}
+
+TEST(Scheme, sixteen_bit_weights_need_a_result_of_16_bits) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  b.graph.outputs = {b.linear("y", x, b.constant<float>("w", {1, 2}, {1, -0.3F}), b.constant<float>("b", {1}, {1}))};
+  std::vector<Diagnostic> found;
+  Log log;
+  log.note = [&](const Diagnostic& note) { found.push_back(note); };
+  const Samples samples{{floats({1, 2}, {-1, 1})}, {floats({1, 2}, {1, -1})}};
+  ASSERT_TRUE(quantize(b.graph, samples, of_words("int16x16", {"outputs=int8"}), log));
+  EXPECT_EQ(b.graph.nodes.size(), 1U);
+  EXPECT_EQ(b.quantization("w").dtype, DType::kInt8);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].where, "y");
 }
 
 TEST(Scheme, shared_parameters_share_last_override) {
