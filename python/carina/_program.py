@@ -456,7 +456,7 @@ def compile(
     model: a path of a .pt2, .tosa, .vgf or .tflite; its bytes; a torch.nn.Module, which is exported in evaluation mode; or an
     ExportedProgram, float or from convert_pt2e. Or a dict of such models by name: the methods of one program, which share the buffers
     of one name; `inputs` and `calibration` are then dicts by method too. inputs: example inputs for a torch.nn.Module, as tensors or arrays.
-    target: one of carina.targets(); board=, one of `carina targets --boards`, sets it too, with the memories and the budgets. quantize: "int8", "int8-only", "int16x8", "int8x4", "auto" or "none", with details after plus
+    target: one of carina.targets(); board=, one of `carina targets --boards`, sets it too, with the memories and the budgets. quantize: "int8", "int8-only", "int16x8", "int16x16", "int8x4", "auto" or "none", with details after plus
     signs. The default is the model's own quantization, or int8 if there is calibration data. calibration: a path (.npz,
     .npy, a folder of them or of images, whose channel values v become (v / 255 - mean) / std), or "random" for cycles and memory without data; arrays by input name, with samples along the first axis; one array; or an iterable of samples, such as
     a DataLoader, a Dataset or a list: each item is an array, a tuple or a dict of arrays, of one sample or a batch, and what follows the

@@ -150,6 +150,7 @@ namespace {
 // used as it is. Of a regression whose own error is an eighth of its results (18 dB), 35 dB take 1 %. Below the third,
 // weights that are rounded for their inputs are tried, which takes longer. More than the last is as good as it.
 constexpr double kPoorStepDb = 30, kPoorOutputDb = 35, kBadDb = 20, kEnoughDb = 40;
+constexpr double kMuchMoreDb = 6;  // that is worth a note of what costs much
 constexpr size_t kFewSamples = 8;
 constexpr size_t kFewScales = 32;  // for weights that are rounded without being asked for: a quarter of the time
 
@@ -270,6 +271,22 @@ struct Observed::State {
     CARINA_CHECKED(apply_scheme(tried, wider, application(), Log{}));
     CARINA_TRY(const double error_of_wider, error_of(tried));
     return error == 0 ? 0 : kDecibels * std::log10(error / std::max(error_of_wider, kMinShare * error));
+  }
+
+  // Says what 16 bits in all values and weights would bring to a graph whose worst step or output has `worst_db`, if
+  // that is much: where 16 bits in values do not bring it, rounded weights spoil the results.
+  Result<void> note_fine_weights(const Scheme& scheme, double worst_db, double error, const Log& log) {
+    std::vector<Override> fine = all_values_wide(graph);
+    for (Override& override : fine) override.scheme = **parse_scheme("int16x16");
+    CARINA_TRY(const double gain_db, gain_of_wide(scheme, fine, error));
+    if (gain_db < kMuchMoreDb) return {};
+    log.note({.where = scheme.name,
+              .what = fmt::format("weights of 8 bits leave {:.0f} dB in {}. With 16 bits in all values and weights, it "
+                                  "would have about {:.0f} dB more",
+                                  worst_db, graph.states.empty() ? "an output" : "a step", gain_db),
+              .hint = "--quantize int16x16 has them; --quantize auto --max-cycles 200% measures what they cost",
+              .severity = Severity::kNote});
+    return {};
   }
 
   // Applies a scheme with 16 bits in these groups.
@@ -411,6 +428,10 @@ Result<bool> Observed::widen_steps(const Scheme& scheme, ir::Graph& quantized, c
                                 weights, text(after)),
             .hint = "--quantize int8-only keeps 8 bits",
             .severity = Severity::kNote});
+  if (after.worst() < kBadDb) {
+    CARINA_TRY(const double error, state_->error_of(quantized));
+    CARINA_CHECKED(state_->note_fine_weights(scheme, after.worst(), error, log));
+  }
   return true;
 }
 
@@ -442,10 +463,10 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
     }
   }
   // What 16 bits in all values would bring to an output for which 256 steps are too few.
-  constexpr double kFewDb = 30, kMuchDb = 6;
+  constexpr double kFewDb = 30;
   if (errors.sqnr_db.empty() || errors.worst() >= kFewDb) return {};
   CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, all_values_wide(state_->graph), errors.sum_of_few));
-  if (gain_db < kMuchDb) return {};
+  if (gain_db < kMuchMoreDb) return state_->note_fine_weights(scheme, errors.worst(), errors.sum_of_few, log);
   log.note({.where = scheme.name,
             .what = fmt::format("8 bits leave {:.0f} dB in {}, and 16 bits where they cost few cycles do not bring "
                                 "much. In all values, they would bring {:.0f} dB",

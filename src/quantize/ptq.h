@@ -73,7 +73,8 @@ class Observed {
   // replaced. A note says what was done. Returns whether it did.
   Result<bool> widen_steps(const Scheme& scheme, ir::Graph& quantized, const Log& log);
   // Says what 16 bits in all values but those that the largest nodes read would bring, if that is much; or else what 16
-  // bits in all values would bring, if 8 leave less than 30 dB. `quantized` is the result of `scheme`.
+  // bits in all values, or in all weights too, would bring, if 8 leave less than 30 dB. `quantized` is the result of
+  // `scheme`.
   Result<void> note_wider(const Scheme& scheme, const ir::Graph& quantized, const Log& log) const;
   // Returns the float graph that is quantized: equalized, if options.scheme says so.
   [[nodiscard]] const ir::Graph& floats() const;
