@@ -8,8 +8,8 @@
 namespace carina::quantize {
 
 // Gives layers weights of 16 bits, as two layers with weights of 8 bits, since NPUs multiply by no others.
-//   Example: a weight of 0.3141 and a scale of 0.01. The layer has 31 steps of it, 0.31. The 0.0041 that are missing are
-//   103 steps of a second layer, which reads the same input and has a scale of 0.01 / 254. A sum adds both results.
+//   Example: a weight of 0.3141 and a scale of 0.01. The layer has 31 steps of it, 0.31. The 0.0041 that are missing
+//   are 103 steps of a second layer, which reads the same input and has a scale of 0.01 / 254. A sum adds both results.
 //
 // `results` are the values that the layers compute, with the schemes of 8-bit weights. Their weights have parameters
 // already. The results of both layers have the parameters of their sum: rounding the small second result to its steps

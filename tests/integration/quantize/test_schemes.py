@@ -213,7 +213,7 @@ def test_auto_picks_from_a_front(run_carina, case, tmp_path):
     ]
     done = run_carina([*args, "--min-sqnr", "40", "--auto-front", tmp_path / "front.json"])
     front = json.loads((tmp_path / "front.json").read_text())["front"]
-    assert len(front) > 2 and front[0]["scheme"].startswith("int8") and front[-1]["scheme"].startswith("int16x8")
+    assert len(front) > 2 and front[0]["scheme"].startswith("int8") and front[-1]["scheme"].startswith("int16x16")
     for key in ("cycles", "sqnr_db"):
         assert [one[key] for one in front] == sorted(one[key] for one in front)
     picked = next(one for one in front if one["sqnr_db"] >= 40)
@@ -234,7 +234,7 @@ def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
     assert max(layer["entered_db"] for layer in report["layers"]) > 1
     assert report["outputs"][0]["mean_absolute_error"] > 0
     best = report["remedies"][0]
-    assert best["options"].startswith("--quantize int16x8") and best["gain_db"] > 2
+    assert best["options"].startswith("--quantize int16x16") and best["gain_db"] > 2
     wide = json.loads(run_carina([*args, *best["options"].split(), "--json"]).stdout)
     assert wide["sqnr_db"] == pytest.approx(best["sqnr_db"])
     assert "enters dB" in run_carina(args).stdout
