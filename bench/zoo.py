@@ -34,6 +34,7 @@ SCHEMES = {
     "int8": ["-q", "int8"],
     "int8-only": ["-q", "int8-only"],
     "int16x8": ["-q", "int16x8"],
+    "int16x16": ["-q", "int16x16"],
     "auto 105 %": ["-q", "auto", "--max-cycles", "105%"],
     "auto 150 %": ["-q", "auto", "--max-cycles", "150%"],
     "int8x4": ["-q", "int8x4+rounded-for-inputs"],
@@ -236,7 +237,7 @@ def charts(found):
 
 
 def page(found):
-    columns = ["float", "int8", "int8-only", "peer", "auto 105 %", "auto 150 %", "int16x8", "int8x4"]
+    columns = ["float", "int8", "int8-only", "peer", "auto 105 %", "auto 150 %", "int16x8", "int16x16", "int8x4"]
     tasks, costs, nearness = [], [], []
     for name, row in found["models"].items():
         figures = row["figures"]
