@@ -49,7 +49,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_finish():
-    tier_plugin.collect_garbage_rarely()
+    tier_plugin.export_quickly()
 
 
 # --- carina --------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from carina.arm import EthosUPartitioner, TOSAPartitioner
 from executorch.exir import EdgeCompileConfig, to_edge
 from executorch.exir.backend.operator_support import DontPartition, DontPartitionModule, DontPartitionName
 from executorch.exir.dialects._ops import ops as exir_ops
-from tier_plugin import collect_garbage_rarely
+from tier_plugin import export_quickly
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 EDGE = exir_ops.edge.aten
@@ -251,7 +251,7 @@ def combinations(name, mode):
 
 
 def main():
-    collect_garbage_rarely()
+    export_quickly()
     failed = 0
     mode, *chosen = (word for word in sys.argv[1:] if word != "-v")
     for name in chosen or (SAMPLED[::4] if mode == "sample" else OPERATORS):

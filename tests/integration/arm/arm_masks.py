@@ -30,7 +30,7 @@ from executorch.backends.arm.quantizer import EthosUQuantizer as PeersQuantizer
 from executorch.backends.arm.quantizer import get_symmetric_a16w8_quantization_config as peers_a16w8
 from executorch.backends.arm.quantizer import get_symmetric_quantization_config as peers_int8
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge_transform_and_lower
-from tier_plugin import collect_garbage_rarely, every, in_turn
+from tier_plugin import export_quickly, every, in_turn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
 
 F = torch.nn.functional
@@ -115,20 +115,23 @@ def sqnr(wanted, given):
 
 
 @torch.no_grad()
-def by_both(case, target="ethos-u85-256", wide=False):
-    """(Carina's SQNR, the Arm backend's SQNR, Carina's converted model, inputs) of a model in PyTorch."""
+def by_ours(case, target="ethos-u85-256", wide=False):
+    """(SQNR, converted model, inputs) of a model in PyTorch."""
     model, inputs, samples = case
-    wanted = model(*inputs)
     config = (get_symmetric_a16w8_quantization_config if wide else get_symmetric_quantization_config)()
     ours = converted(model, samples, EthosUQuantizer(EthosUCompileSpec(target)).set_global(config))
+    return sqnr(model(*inputs), ours(*inputs)), ours, inputs
+
+
+@torch.no_grad()
+def by_the_peer(case, target="ethos-u85-256", wide=False):
+    """The SQNR that the Arm backend's quantizer gives, or the name of its error."""
+    model, inputs, samples = case
+    quantizer = PeersQuantizer(PeersSpec(target)).set_global((peers_a16w8 if wide else peers_int8)())
     try:
-        peer = converted(
-            model, samples, PeersQuantizer(PeersSpec(target)).set_global((peers_a16w8 if wide else peers_int8)())
-        )
-        its = sqnr(wanted, peer(*inputs))
+        return sqnr(model(*inputs), converted(model, samples, quantizer)(*inputs))
     except Exception as error:  # noqa: BLE001  any error of the Arm backend
-        its = type(error).__name__
-    return sqnr(wanted, ours(*inputs)), its, ours, inputs
+        return type(error).__name__
 
 
 @torch.no_grad()
@@ -144,7 +147,7 @@ def on_the_simulator(quantized, inputs, target):
 
 def check(name, case, wide=False, least=None, below=0.05):
     """`below`: by how many dB Carina may be below the Arm backend. Masks must not lose anything beside chance."""
-    ours, its, *_ = by_both(case, wide=wide)
+    (ours, *_), its = by_ours(case, wide=wide), by_the_peer(case, wide=wide)
     print(
         f"{name:>20}: Carina {ours:5.1f} dB, the Arm backend {its if isinstance(its, str) else round(its, 1)}",
         flush=True,
@@ -196,7 +199,7 @@ def programs_hide_keys():
     }
     cases |= {f"{name}, batch 2": model_of(MASKS[name], batch=2) for name in ("none", "causal", "flags")}
     for (name, case), target in in_turn(every(8, cases.items()), TARGETS):
-        ours, _, quantized, inputs = by_both(case, target)
+        ours, quantized, inputs = by_ours(case, target)
         made = sqnr(case[0](*inputs).detach(), on_the_simulator(quantized, inputs, target))
         print(f"{name:>20} on {target}: converted {ours:5.1f} dB, simulated {made:5.1f} dB", flush=True)
         assert made >= max(ours - 3, 25), (name, target, ours, made)
@@ -253,7 +256,7 @@ def other_infinities_saturate():
 
 
 def main():
-    collect_garbage_rarely()
+    export_quickly()
     failed = 0
     for name in sys.argv[1:]:
         torch.manual_seed(0)

@@ -22,7 +22,7 @@ sys.path.extend(str(Path(__file__).resolve().parents[1] / folder) for folder in 
 import mixed_type_models
 from arm_partition import U55, delegates, lowered, quantized, run
 from carina.arm import get_symmetric_a16w8_quantization_config
-from tier_plugin import collect_garbage_rarely
+from tier_plugin import export_quickly
 from torch.nn import functional
 
 TARGETS = (
@@ -286,7 +286,7 @@ def check(seed, mixed=False):
 
 
 def main():
-    collect_garbage_rarely()
+    export_quickly()
     first, count = int(sys.argv[1]), int(sys.argv[2])
     failed = 0
     for seed in range(first, first + count):

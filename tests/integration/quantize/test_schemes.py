@@ -25,7 +25,9 @@ def run(run_carina, program, x, folder):
 
 @pytest.mark.cases("kws")
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("scheme", "db"), [("int16x8", 44), ("int16x16", 58), ("int8x4", 15), ("int8+symmetric+per-tensor", 20)])
+@pytest.mark.parametrize(
+    ("scheme", "db"), [("int16x8", 44), ("int16x16", 58), ("int8x4", 15), ("int8+symmetric+per-tensor", 20)]
+)
 def test_a_scheme_on_the_npu_is_as_near_as_its_steps(run_carina, case, tmp_path, target, scheme, db):
     x = case.path / "input_0.npy"
     args = ["compile", case.model, "-t", target, "--quantize", scheme, "--calibrate", x, "--dump", tmp_path / "dump"]

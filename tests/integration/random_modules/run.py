@@ -27,7 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.extend(str(Path(__file__).resolve().parents[1] / folder) for folder in ("", "support"))
 
 import torch
-from tier_plugin import collect_garbage_rarely
+from tier_plugin import export_quickly
 
 from random_modules.apart import Died, apart, each_apart
 from random_modules.drawing import draw
@@ -235,7 +235,7 @@ def main():
     torch.export.export(
         torch.nn.Linear(1, 1), (torch.ones(1),), strict=False
     )  # what torch imports only now takes seconds
-    collect_garbage_rarely()
+    export_quickly()
     with tempfile.TemporaryDirectory() as folder:
         return report(given, run(given, given.state or Path(folder, "state.jsonl")))
 
