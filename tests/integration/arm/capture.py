@@ -6,7 +6,6 @@ but the tests run.
 """
 
 import contextlib
-import gc
 import os
 import signal
 import sys
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 
 import cache
 from backend_tests import run_pytest, tests_folder
+from tier_plugin import export_quickly
 
 CASE_SECONDS = 240
 FILE_SECONDS = 2400
@@ -218,8 +218,7 @@ def load():
     for strict in (False, True):  # torch.export imports more modules on its first use
         with contextlib.suppress(Exception):
             torch.export.export(torch.nn.ReLU(), (torch.zeros(1),), strict=strict)
-    gc.collect()
-    gc.freeze()  # children neither scan nor copy the parent's objects
+    export_quickly()  # children neither scan nor copy the parent's objects
 
 
 def capture(orders, again=False):

@@ -18,6 +18,9 @@ import zlib
 from collections import Counter
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from tier_plugin import export_quickly  # noqa: E402
+
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
 FLOWS = ("arm_ethos_u55", "arm_ethos_u85", "arm_tosa_int", "arm_tosa_fp")
@@ -86,7 +89,9 @@ def simulate():
 
 def child(tests, output, flows, every, offset):
     import pytest
+    import torch.export  # noqa: F401
 
+    export_quickly()
     recorder = Recorder(output, flows, every, offset)
     empty = Path(output).with_suffix(".ini")
     empty.write_text("[pytest]\n")
