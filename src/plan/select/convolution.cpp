@@ -99,11 +99,40 @@ Result<std::vector<Epilogue>> epilogues_of(Selection& s, const Convolution& c, c
   return epilogues_of(s);
 }
 
+// Whether a depthwise convolution only adds the elements of each window, which pools do without weights.
+bool adds_windows(const Convolution& c, const std::vector<int64_t>& biases) {
+  const Kernel& k = c.kernel;
+  const auto all_are = [](const auto& values, int64_t wanted) {
+    return std::ranges::all_of(values, [&](int64_t value) { return value == wanted; });
+  };
+  return c.padding == Padding{} && std::max(k.dilation_y, k.dilation_x) == 1 &&
+         std::max(k.stride_y, k.stride_x) <= npu::kMaxStride && all_are(biases, 0) &&
+         c.weights.visit([&](const auto& weights) { return all_are(weights, 1); });
+}
+
+// Whether a pool can scale its sums so.
+bool is_scale_of_pool(const Epilogue& epilogue) {
+  return epilogue.type.bits <= 16 && !epilogue.per_channel && !simplified(epilogue.scaling()).is_unit();
+}
+
 Result<void> emit_output(Selection& s, StepKind kind, const Convolution& c, const std::vector<int64_t>& biases) {
   CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s, c, biases));
+  const bool adds =
+      kind == StepKind::kDepthwise && s.options().uses(Optimization::kSeparatedPools) && adds_windows(c, biases);
   for (const Epilogue& epilogue : epilogues) {
     const View out = s.open(epilogue.value, s.shape(s.output()));
-    CARINA_CHECKED(emit_convolution(s, kind, c, biases, oriented(c, out), epilogue));
+    if (adds && is_scale_of_pool(epilogue)) {
+      CARINA_CHECKED(emit_pool(s,
+                               {.kind = StepKind::kPool,
+                                .pool = npu::PoolingMode::AVERAGE,
+                                .ifm = c.ifm,
+                                .ofm = oriented(c, out),
+                                .kernel = c.kernel,
+                                .padding = c.padding},
+                               epilogue));
+    } else {
+      CARINA_CHECKED(emit_convolution(s, kind, c, biases, oriented(c, out), epilogue));
+    }
     s.close(epilogue.value, out, epilogue.type);
   }
   return {};

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "facts/npu_targets.h"
 #include "plan/select/emit_internal.h"
+#include "plan/select/estimate_internal.h"
 
 // Steps of operations that move a window: convolutions, depthwise convolutions, pools. Strides and kernels beyond the
 // NPU's limits are divided; 1x1 kernels get the arrangement of pixels that makes long rows.
@@ -19,13 +21,15 @@ int64_t size(const View& view, size_t axis) {
   return view.axes[axis].size;
 }
 
-void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
+// Sums of 16-bit products may need more than 32 bits before they are scaled.
+bool needs_wide_sums(const Window& window, const Epilogue& epilogue) {
+  return window.kind != StepKind::kPool && window.ifm.type.bits == 16 && !epilogue.sums_fit_32 &&
+         (epilogue.scaled || epilogue.type.bits == 64);
+}
+
+Step step_of(const Window& window, const Epilogue& epilogue) {
   const bool has_weights = window.kind != StepKind::kPool;
-  // Sums of 16-bit products may need more than 32 bits before they are scaled.
-  const bool wide = has_weights && window.ifm.type.bits == 16 && !epilogue.sums_fit_32 &&
-                    (epilogue.scaled || epilogue.type.bits == 64);
-  if (wide) s.network().material.weights[window.weights.index()].acc = AccWidth::kWide;
-  s.push({.kind = window.kind,
+  return {.kind = window.kind,
           .pool = window.pool,
           .ofm = image_map(window.ofm, epilogue.type, epilogue.zero_point),
           .ifm = image_map(window.ifm.view, window.ifm.type, window.ifm.zero_point),
@@ -33,12 +37,18 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
           .padding = window.padding,
           .upscale = window.upscale,
           .weights = window.weights,
-          .sparse_weights = window.kind == StepKind::kConv && s.has_sparse_weights(window.weights),
           .per_channel = has_weights,
           .scaling = has_weights ? epilogue.scaling() : simplified(epilogue.scaling()),
           .activation = epilogue.activation,
-          .acc = wide ? AccWidth::kWide : AccWidth::kNarrow,
-          .name = {}});
+          .acc = needs_wide_sums(window, epilogue) ? AccWidth::kWide : AccWidth::kNarrow,
+          .name = {}};
+}
+
+void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
+  Step step = step_of(window, epilogue);
+  if (step.acc == AccWidth::kWide) s.network().material.weights[window.weights.index()].acc = AccWidth::kWide;
+  step.sparse_weights = window.kind == StepKind::kConv && s.has_sparse_weights(window.weights);
+  s.push(std::move(step));
 }
 
 // A 1x1 kernel without stride allows any arrangement of pixels. Rows are made as long as the format prefers.
@@ -55,22 +65,26 @@ bool flatten_pixels(Window& window) {
   return true;
 }
 
-// Processes a column as a row, because blocks are wider than high.
-void lay_column_down(Selection& s, Window& window) {
+// Processes a column as a row, because blocks are wider than high. Returns whether it is one.
+bool lay_column_down(Window& window) {
   // Lines of one convolution share its weights, so a line of one pixel is laid down like the others.
   const bool column = size(window.ifm.view, kW) == 1 && size(window.ofm, kW) == 1 && window.kernel.width == 1 &&
                       window.padding.left == 0 && window.padding.right == 0;
   // Pool kernels may be wider than they may be high on the NPU, not the reverse. Convolutions are limited in height
   // too.
-  if (!column) return;
+  if (!column) return false;
   for (View* view : {&window.ifm.view, &window.ofm}) std::swap(view->axes[kH], view->axes[kW]);
   Kernel& k = window.kernel;
   std::swap(k.height, k.width);
   std::swap(k.stride_y, k.stride_x);
   std::swap(k.dilation_y, k.dilation_x);
   window.padding = {.top = 0, .bottom = 0, .left = window.padding.top, .right = window.padding.bottom};
-  if (!window.weights.valid()) return;
-  Weights& weights = s.network().material.weights[window.weights.index()];
+  return true;
+}
+
+void lay_weights_down(Selection& s, WeightsId id) {
+  if (!id.valid()) return;
+  Weights& weights = s.network().material.weights[id.index()];
   if (weights.width == 1) std::swap(weights.height, weights.width);
 }
 
@@ -186,10 +200,19 @@ Result<void> emit_window(Selection& s, const Window& asked, const Epilogue& epil
     CARINA_TRY(const bool done, unroll_stride(s, window, axis, epilogue));
     if (done) return {};
   }
-  lay_column_down(s, window);
+  if (lay_column_down(window)) lay_weights_down(s, window.weights);
   CARINA_CHECKED(check_kernel(s, window));
   push_window(s, window, epilogue);
   return {};
+}
+
+double cycles_of(const Selection& s, Window pool, const Epilogue& epilogue) {
+  constexpr double kOperationCycles = 100;  // estimate(100): what an operation waits for the one before it
+  const int64_t images = size(pool.ofm, kN);
+  lay_column_down(pool);
+  const Kernel& k = pool.kernel;
+  if (k.height > npu::kMaxPoolHeight || k.taps() > npu::kMaxPoolElements) return std::numeric_limits<double>::max();
+  return static_cast<double>(images) * (kOperationCycles + cycles_of(s, step_of(pool, epilogue)));
 }
 
 }  // namespace carina::plan

@@ -27,7 +27,8 @@ Result<Window> read_pool(Selection& s, npu::PoolingMode mode) {
 
 Result<void> finish(Selection& s, Window& window, const Epilogue& epilogue) {
   window.ofm = s.open(epilogue.value, s.shape(s.output()));
-  CARINA_CHECKED(emit_window(s, window, epilogue));
+  const bool divides = window.pool == npu::PoolingMode::AVERAGE && window.padding != Padding{};
+  CARINA_CHECKED(divides ? emit_window(s, window, epilogue) : emit_pool(s, window, epilogue));
   s.close(epilogue.value, window.ofm, epilogue.type);
   return {};
 }
