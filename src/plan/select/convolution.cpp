@@ -303,12 +303,16 @@ Result<void> select_transpose_conv(Selection& s) {
   const Shape shape = s.shape(s.output());
   CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s, c, biases));
   for (const Epilogue& epilogue : epilogues) {
-    const View out = s.open(epilogue.value, shape);
+    const View result = s.open(epilogue.value, shape);
+    // Each phase would copy its results to other channels than it computes them in. One copy of all is cheaper.
+    const bool is_direct = shape[3] == 1 || result.axes[3].stride == 1;
+    const View out = is_direct ? result : s.new_tensor("phases", shape, epilogue.type);
     for (const Phase& y : phases_of(stride[0], c.kernel.height, out_pad[0], shape[1])) {
       for (const Phase& x : phases_of(stride[1], c.kernel.width, out_pad[2], shape[2]))
         CARINA_CHECKED(emit_phase(s, c, biases, out, epilogue, y, x));
     }
-    s.close(epilogue.value, out, epilogue.type);
+    if (!is_direct) emit_copy(s, result, out, epilogue.type);
+    s.close(epilogue.value, result, epilogue.type);
   }
   return {};
 }

@@ -28,6 +28,10 @@ void emit_copy(Selection& s, const View& dst, const View& src, ElementType type)
 // than the steps `others`. Otherwise emits nothing and returns false.
 bool emit_gather(Selection& s, const View& dst, const View& src, ElementType type, std::span<const Step> others);
 
+// The cycles of a copy of 8- or 16-bit elements, by these pools or as emit_gather() makes it.
+double cycles_of_copy(const Selection& s, const View& dst, const View& src, ElementType type,
+                      std::span<const Step> pools);
+
 // dst = src repeated. Every size of dst is a multiple of src's.
 void emit_tiled(Selection& s, const View& dst, const View& src, ElementType type);
 

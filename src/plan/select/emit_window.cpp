@@ -107,6 +107,63 @@ Window one_line(const Window& window, size_t axis, int64_t index) {
   return line;
 }
 
+bool has_large_stride(const Window& window, size_t axis) {
+  const Kernel& k = window.kernel;
+  const int64_t stride = axis == kH ? k.stride_y : k.stride_x, extent = axis == kH ? k.extent_h() : k.extent_w();
+  return stride > npu::kMaxStride && extent > 1 && size(window.ofm, axis) > 1;
+}
+
+// The largest stride that the NPU supports and that divides this one.
+int64_t supported_divisor(int64_t stride) {
+  int64_t divisor = npu::kMaxStride;
+  while (stride % divisor != 0) --divisor;
+  return divisor;
+}
+
+// The window with smaller strides, whose results are among others.
+//   Example: 8x8 results with stride 4 are every second one of 15x15 results with stride 2.
+Window with_smaller_strides(const Window& window) {
+  Window small = window;
+  Shape shape = window.ofm.shape();
+  for (const size_t axis : {kH, kW}) {
+    if (!has_large_stride(window, axis)) continue;
+    int64_t& stride = axis == kH ? small.kernel.stride_y : small.kernel.stride_x;
+    const int64_t divisor = supported_divisor(stride);
+    int64_t& outputs = shape[static_cast<int64_t>(axis)];
+    outputs = (outputs - 1) * (stride / divisor) + 1;
+    stride = divisor;
+  }
+  small.ofm = dense_view({}, shape);
+  return small;
+}
+
+// Whether the results between those of `window` cost less than one operation for each result.
+bool smaller_strides_pay(const Selection& s, const Window& window, const Epilogue& epilogue) {
+  int64_t lines = 1;
+  Window line = window;
+  for (const size_t axis : {kH, kW}) {
+    if (!has_large_stride(window, axis)) continue;
+    lines *= size(window.ofm, axis);
+    line = one_line(line, axis, size(window.ofm, axis) / 2);
+  }
+  return lines > 1 && cycles_of(s, with_smaller_strides(window), epilogue) <
+                          static_cast<double>(lines) * cycles_of(s, line, epilogue);
+}
+
+Result<void> emit_with_smaller_strides(Selection& s, const Window& window, const Epilogue& epilogue) {
+  Window small = with_smaller_strides(window);
+  View results = s.new_tensor("all", small.ofm.shape(), epilogue.type);
+  small.ofm = results;
+  CARINA_CHECKED(emit_window(s, small, epilogue));
+  for (const size_t axis : {kH, kW}) {
+    const int64_t outputs = size(window.ofm, axis);
+    if (has_large_stride(window, axis))
+      results = stepped_axis(results, axis, 0, (size(results, axis) - 1) / (outputs - 1), outputs);
+  }
+  emit_copy(s, window.ofm, results, epilogue.type);
+  return {};
+}
+
 // Unrolls a stride that the NPU does not support. For single taps, the input view has the stride. Otherwise each output
 // line is an operation.
 Result<bool> unroll_stride(Selection& s, const Window& window, size_t axis, const Epilogue& epilogue) {
@@ -196,6 +253,7 @@ Result<void> emit_window(Selection& s, const Window& asked, const Epilogue& epil
     }
     return {};
   }
+  if (smaller_strides_pay(s, window, epilogue)) return emit_with_smaller_strides(s, window, epilogue);
   for (const size_t axis : {kH, kW}) {
     CARINA_TRY(const bool done, unroll_stride(s, window, axis, epilogue));
     if (done) return {};
