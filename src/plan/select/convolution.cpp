@@ -117,8 +117,7 @@ bool is_scale_of_pool(const Epilogue& epilogue) {
 
 Result<void> emit_output(Selection& s, StepKind kind, const Convolution& c, const std::vector<int64_t>& biases) {
   CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s, c, biases));
-  const bool adds =
-      kind == StepKind::kDepthwise && s.options().uses(Optimization::kSeparatedPools) && adds_windows(c, biases);
+  const bool adds = kind == StepKind::kDepthwise && may_separate_pools(s) && adds_windows(c, biases);
   for (const Epilogue& epilogue : epilogues) {
     const View out = s.open(epilogue.value, s.shape(s.output()));
     if (adds && is_scale_of_pool(epilogue)) {

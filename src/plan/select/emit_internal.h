@@ -94,6 +94,8 @@ Result<void> emit_window(Selection& s, const Window& window, const Epilogue& epi
 // As emit_window(), for a MAX or AVERAGE pool; an average has a scale, by which its sum is multiplied. Emits two pools
 // if these take clearly fewer cycles.
 Result<void> emit_pool(Selection& s, const Window& pool, const Epilogue& epilogue);
+// Returns whether emit_pool() may emit two pools.
+bool may_separate_pools(const Selection& s);
 
 // Returns whether the operand's elements are known at compile time.
 bool is_constant(Selection& s, const Operand& operand);

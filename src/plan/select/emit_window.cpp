@@ -137,8 +137,8 @@ Window with_smaller_strides(const Window& window) {
   return small;
 }
 
-// Whether the results between those of `window` cost less than one operation for each result.
-bool smaller_strides_pay(const Selection& s, const Window& window, const Epilogue& epilogue) {
+// The cycles of one operation for each result along the axes with a large stride.
+double cycles_of_lines(const Selection& s, const Window& window, const Epilogue& epilogue) {
   int64_t lines = 1;
   Window line = window;
   for (const size_t axis : {kH, kW}) {
@@ -146,8 +146,13 @@ bool smaller_strides_pay(const Selection& s, const Window& window, const Epilogu
     lines *= size(window.ofm, axis);
     line = one_line(line, axis, size(window.ofm, axis) / 2);
   }
-  return lines > 1 && cycles_of(s, with_smaller_strides(window), epilogue) <
-                          static_cast<double>(lines) * cycles_of(s, line, epilogue);
+  return static_cast<double>(lines) * cycles_of(s, line, epilogue);
+}
+
+// Whether the results between those of `window` cost less than one operation for each result.
+bool smaller_strides_pay(const Selection& s, const Window& window, const Epilogue& epilogue) {
+  return (has_large_stride(window, kH) || has_large_stride(window, kW)) &&
+         cycles_of(s, with_smaller_strides(window), epilogue) < cycles_of_lines(s, window, epilogue);
 }
 
 Result<void> emit_with_smaller_strides(Selection& s, const Window& window, const Epilogue& epilogue) {
@@ -266,6 +271,8 @@ Result<void> emit_window(Selection& s, const Window& asked, const Epilogue& epil
 
 double cycles_of(const Selection& s, Window pool, const Epilogue& epilogue) {
   constexpr double kOperationCycles = 100;  // estimate(100): what an operation waits for the one before it
+  if (has_large_stride(pool, kH) || has_large_stride(pool, kW))
+    return std::min(cycles_of_lines(s, pool, epilogue), cycles_of(s, with_smaller_strides(pool), epilogue));
   const int64_t images = size(pool.ofm, kN);
   lay_column_down(pool);
   const Kernel& k = pool.kernel;

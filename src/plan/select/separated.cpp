@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -112,6 +113,33 @@ std::optional<Window> with_rows(const Window& pool, int64_t rows) {
   return window;
 }
 
+// Windows side by side: those of all rows are columns of one image, and those of all columns then of another, whose
+// channels are a row of results. Their strides are those of views only.
+//   Example: 4x4 of [1,32,32,16] -> columns of [1,4,256,16] -> [32,8,16] = [1,4,8,128] -> [8,8,16].
+std::optional<Pair> side_by_side(const Window& pool, const Epilogue& epilogue) {
+  const Kernel& k = pool.kernel;
+  const Shape in = pool.ifm.view.shape(), out = pool.ofm.shape();
+  const int64_t rows = out[1] * k.height, columns = out[2] * k.width, depth = out[2] * out[3];
+  if (k != Kernel{k.height, k.width, k.height, k.width} || pool.padding != Padding{} || in[0] != 1 ||
+      std::max(rows * out[2], depth) > npu::kMaxAxis)
+    return std::nullopt;
+  const View read = sliced_axis(sliced_axis(pool.ifm.view, 1, 0, rows), 2, 0, columns);
+  const auto groups = reshaped(read, {1, rows * out[2], k.width, in[3]});
+  const auto results = reshaped(pool.ofm, {1, 1, out[1], depth});
+  if (!groups || !results) return std::nullopt;
+  Pair pair{.first = pool, .second = pool, .between = {}, .last = {}};
+  if (!divide_epilogue(pair, pool, epilogue, k.width)) return std::nullopt;
+  const std::array<int64_t, 4> exchanged{0, 2, 1, 3};
+  pair.first.ifm.view = permuted(*groups, exchanged);
+  pair.first.ofm = dense_view({}, {1, 1, rows * out[2], in[3]});
+  pair.first.kernel = {.height = k.width};
+  pair.second.ifm.view = permuted(dense_view({}, {1, out[1], k.height, depth}), exchanged);
+  pair.second.ofm = *results;
+  pair.second.kernel = {.height = k.height};
+  lay_between(pair, pool);
+  return pair;
+}
+
 // A window over whole rows, divided into parts of rows and these.
 //   Example: [1,3,196,8] -> [1,42,14,8] -> [1,42,1,8] = [1,3,14,8] -> [1,3,1,8].
 std::optional<Pair> by_parts_of_rows(const Window& pool, const Epilogue& epilogue, int64_t part) {
@@ -163,6 +191,8 @@ std::optional<Pair> best_pair(const Selection& s, const Window& pool, const Epil
     if (window.kernel.height == 1 || window.kernel.width == 1) return;
     for (const size_t axis : {size_t{1}, size_t{2}}) consider(divided(window, epilogue, axis));
   };
+  consider(side_by_side(pool, epilogue));
+  if (std::max(pool.kernel.stride_y, pool.kernel.stride_x) > npu::kMaxStride) return best;
   consider_both_orders(pool);
   const int64_t rows = middle_divisor(pool.kernel.taps());
   if (rows == 1) return best;
@@ -174,21 +204,22 @@ std::optional<Pair> best_pair(const Selection& s, const Window& pool, const Epil
   return best;
 }
 
-bool may_be_divided(const Selection& s, const Window& pool) {
-  const Kernel& k = pool.kernel;
-  return k.taps() >= kFewTaps && std::max(k.stride_y, k.stride_x) <= npu::kMaxStride &&
-         (!is_sum(pool) || pool.padding == Padding{}) && s.options().optimize != Optimize::kSize &&
-         s.options().uses(Optimization::kSeparatedPools);
+bool is_candidate(const Selection& s, const Window& pool) {
+  return pool.kernel.taps() >= kFewTaps && (!is_sum(pool) || pool.padding == Padding{}) && may_separate_pools(s);
 }
 
 }  // namespace
 
+// The map in between takes memory, which counts more for kSize.
+bool may_separate_pools(const Selection& s) {
+  return s.options().optimize != Optimize::kSize && s.options().uses(Optimization::kSeparatedPools);
+}
+
 Result<void> emit_pool(Selection& s, const Window& pool, const Epilogue& epilogue) {
-  auto pair = may_be_divided(s, pool) ? best_pair(s, pool, epilogue) : std::nullopt;
+  auto pair = is_candidate(s, pool) ? best_pair(s, pool, epilogue) : std::nullopt;
   if (!pair) return emit_window(s, pool, epilogue);
   const View between = s.new_tensor(is_sum(pool) ? "sums" : "largest", pair->first.ofm.shape(), pair->between.type);
-  pair->first.ofm = between;
-  pair->second.ifm.view = *reshaped(between, pair->second.ifm.view.shape());
+  pair->first.ofm.tensor = pair->second.ifm.view.tensor = between.tensor;
   CARINA_CHECKED(emit_window(s, pair->first, pair->between));
   return emit_window(s, pair->second, pair->last);
 }

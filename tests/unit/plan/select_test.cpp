@@ -88,6 +88,21 @@ TEST(Select, mean_of_long_row_is_that_of_an_image) {
   for (const Step& step : steps) EXPECT_EQ(step.kernel.taps(), 14);
 }
 
+TEST(Select, windows_side_by_side_are_pooled_in_two_operations) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 28, 28, 64});
+  const auto zero = b.scalar<int8_t>(DType::kInt8, 0);
+  b.graph.outputs = {b.op(TosaOp::AVG_POOL2D, {x, zero, zero}, DType::kInt8, {1, 4, 4, 64},
+                          {{"kernel", std::vector<int64_t>{7, 7}},
+                           {"stride", std::vector<int64_t>{7, 7}},
+                           {"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                           {"acc_type", DType::kInt32}})};
+  const auto steps = finished_steps_of(b.graph);
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].ofm.width * steps[0].ofm.height, 28 * 4);
+  EXPECT_EQ(steps[1].ofm.depth, 4 * 64);
+}
+
 // 100 values of up to 255, times two, are more than int16 holds.
 TEST(Select, sums_of_parts_fit_16_bits) {
   const auto steps = finished_steps_of(pooled(npu::PoolingMode::AVERAGE, {1, 100, 100, 16}, {100, 100}, -128));
