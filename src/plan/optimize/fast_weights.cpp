@@ -7,7 +7,9 @@
 //
 // The fast format takes more bytes, so it is used only where the whole network gains: the finished copies of weights
 // are compared with and without it, first for all operations that gain with weights in fast memory, then for those that
-// also gain where their weights are stored.
+// also gain where their weights are stored. Random weights take as many bytes in both formats: then an operation that
+// waits for memory takes the same cycles, and fewer if that memory is faster than assumed. Such operations have it if
+// no other has.
 //   Example: 1x1 convolution of one pixel, 576 to 1024 channels on 256 MACs. The MAC units need 2,304 cycles and the
 //   standard decoder 95,756; the fast one decodes 32 weights in a cycle and takes 23,939.
 #include <algorithm>
@@ -22,6 +24,7 @@ namespace carina::plan {
 namespace {
 
 constexpr double kWorthwhile = 0.99;  // of an operation's cycles
+constexpr double kEqual = 1.005;      // of bytes and cycles, which are estimates
 
 class FastCandidates {
  public:
@@ -36,10 +39,22 @@ class FastCandidates {
   // The schedule with the fast format in each step that gains by it if its weights are read from `space`; nothing if no
   // step does.
   [[nodiscard]] std::optional<Schedule> changed(Space space) const {
+    return changed_where([&](size_t step) { return gaining_order(stripes_[step], space); });
+  }
+  // As above, in each step that gains in fast memory, and whose weights take as many bytes in both formats.
+  [[nodiscard]] std::optional<Schedule> changed_where_bytes_are_equal() const {
+    return changed_where([&](size_t step) -> std::optional<npu::WeightOrder> {
+      const auto order = gaining_order(stripes_[step], working_space(context_.target, context_.family));
+      return order && takes_no_more_bytes(stripes_[step], *order) ? order : std::nullopt;
+    });
+  }
+
+ private:
+  [[nodiscard]] std::optional<Schedule> changed_where(const auto& order_of) const {
     std::optional<Schedule> result;
     for (size_t step = 0; step < stripes_.size(); ++step) {
       if (!has_fast_format(schedule_.steps[step], context_)) continue;
-      const std::optional<npu::WeightOrder> order = gaining_order(stripes_[step], space);
+      const std::optional<npu::WeightOrder> order = order_of(step);
       if (!order) continue;
       if (!result) result = schedule_;
       for (const size_t stripe : stripes_[step])
@@ -48,7 +63,6 @@ class FastCandidates {
     return result;
   }
 
- private:
   static BlockConfig in_fast_format(BlockConfig block, npu::WeightOrder order) {
     block.order = order;
     block.format = npu::WeightFormat::FWD;
@@ -58,12 +72,12 @@ class FastCandidates {
   // The order of weights with which the fast format takes the fewest cycles, if it gains. The order that is best in the
   // standard format, where padding zeros are decoded fast, may not be.
   [[nodiscard]] std::optional<npu::WeightOrder> gaining_order(const std::vector<size_t>& stripes, Space space) const {
+    std::optional<npu::WeightOrder> best;
     double now = 0;
     for (const size_t i : stripes) {
       const Stripe& stripe = schedule_.stripes[i];
       now += cycles(subop_of(schedule_, stripe), stripe.block, space);
     }
-    std::optional<npu::WeightOrder> best;
     double least = kWorthwhile * now;
     for (const npu::WeightOrder order : {npu::WeightOrder::DEPTH_FIRST, npu::WeightOrder::PART_KERNEL_FIRST}) {
       double sum = 0;
@@ -76,6 +90,17 @@ class FastCandidates {
       least = sum;
     }
     return best;
+  }
+  // Whether the fast format takes no more bytes than the weights without padding do in the standard format.
+  [[nodiscard]] bool takes_no_more_bytes(const std::vector<size_t>& stripes, npu::WeightOrder order) const {
+    return std::ranges::all_of(stripes, [&](size_t i) {
+      const Stripe& stripe = schedule_.stripes[i];
+      const Step subop = subop_of(schedule_, stripe);
+      const int64_t depth = subop.kind == StepKind::kDepthwise ? 1 : subop.ifm.depth;
+      const auto weights = static_cast<double>(subop.kernel.taps() * depth * subop.ofm.depth);
+      return expected_feed(subop, in_fast_format(stripe.block, order), context_).weight_bytes <=
+             kEqual * weights * context_.weights[subop.weights.index()].bits_per_weight / 8;
+    });
   }
   [[nodiscard]] bool are_legal(const std::vector<size_t>& stripes, npu::WeightOrder order) const {
     return std::ranges::all_of(stripes, [&](size_t i) {
@@ -109,12 +134,16 @@ Schedule store_for_fast_decoder(Schedule schedule, const Context& context) {
   std::optional<double> before;
   for (const Space space : {working_space(context.target, context.family), Space::kConstants}) {
     std::optional<Schedule> changed = candidates.changed(space);
-    if (!changed) return schedule;
+    if (!changed) break;
     if (!before) before = expected_cycles(schedule, context);
     const auto after = expected_cycles(*changed, context);
     if (before && after && *after < *before) return *std::move(changed);
   }
-  return schedule;
+  std::optional<Schedule> changed = candidates.changed_where_bytes_are_equal();
+  if (!changed) return schedule;
+  if (!before) before = expected_cycles(schedule, context);
+  const auto after = expected_cycles(*changed, context);
+  return before && after && *after <= kEqual * *before ? *std::move(changed) : schedule;
 }
 
 }  // namespace carina::plan

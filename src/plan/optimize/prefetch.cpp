@@ -120,7 +120,9 @@ class CopySearch {
     work_ += choice_.size();
     sweep();
   }
+  // Runs the pass with the choice, unless the last one was that.
   void sweep() {
+    if (std::exchange(is_swept_, true)) return;
     sweep_.run(choice_);
     cycles_ = sweep_.cycles();
   }
@@ -169,6 +171,7 @@ class CopySearch {
     }
     work_ += choice_.size();
     const bool may_gain = least + kMinGainCycles <= cycles_ + kRounding;
+    if (may_gain) is_swept_ = false;
     if (may_gain &&
         sweep_.cycles_with(choice_, changed_by(reads), cycles_ - kMinGainCycles) + kMinGainCycles <= cycles_) {
       least_of_choice_ = least;
@@ -230,6 +233,7 @@ class CopySearch {
   std::vector<size_t> fixed_of_;                  // by kernel
   std::vector<std::vector<KernelRead>> readers_;  // by object: the readers that gain from a copy
   NextReaders next_;
+  bool is_swept_ = false;  // whether the last pass was a run with `choice_`
   double cycles_ = 0;
   double least_cycles_ = 0;     // of all kernels with any choice, if none waits
   double least_of_choice_ = 0;  // with `choice_`

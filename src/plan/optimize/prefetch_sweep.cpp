@@ -18,7 +18,8 @@
 // copy (a table that is loaded) may read such a copy too. Its demand stands after the fixed copy's in the queue, and
 // parts are scheduled from the last to the first, so it is complete before the fixed copy starts. Time: one
 // visit per kernel and one step per part of a copy. The search (prefetch.cpp) runs the pass for thousands of choices
-// that differ in one kernel, so cycles_with() visits only the kernels between two places where no copy is pending.
+// that differ in one kernel, so cycles_with() begins at that kernel, with the copies that are pending then, and ends
+// where no copy is.
 // Tried before: copies whose memory is taken from their first byte on, which dropped copies that fit (docs/adr/0035).
 namespace carina::plan {
 
@@ -65,10 +66,10 @@ Sweep::Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Ke
 void Sweep::run(const Choice& choice) {
   start(choice);
   for (size_t k = problem_.kernels.size(); k-- > 0;) {
-    before_[k + 1] = {.spent = spent_, .fixed = fixed_, .is_independent = is_independent()};
+    remember(k + 1);
     visit(k);
   }
-  before_[0] = {.spent = spent_, .fixed = fixed_, .is_independent = is_independent()};
+  remember(0);
   while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
   spent_by_run_ = spent_;
   forget_kept(0, problem_.kernels.size());
@@ -77,15 +78,31 @@ void Sweep::run(const Choice& choice) {
 void Sweep::forget_kept(size_t first, size_t end) {
   const auto at = [](size_t k) { return static_cast<std::ptrdiff_t>(k); };
   std::copy(all_free_.begin() + at(first), all_free_.begin() + at(end), free_.begin() + at(first));
-  if (kept_count_ > 0) std::ranges::fill(kept_, kNoIndex);
+  for (const size_t object : kept_objects_) kept_[object] = kNoIndex;
+  kept_objects_.clear();
+}
+
+void Sweep::remember(size_t k) {
+  constexpr size_t kMost = 64;  // copies; more are not remembered, so that the pass takes linear time
+  const size_t pending = queue_.size() - front_;
+  Before& before = before_[k] = {.spent = spent_, .fixed = fixed_, .is_independent = is_independent()};
+  before.is_known = pending + kept_objects_.size() <= kMost;
+  if (!before.is_known) return;
+  before.copies = copies_before_.size();
+  before.pending = pending;
+  before.kept = kept_objects_.size();
+  for (size_t i = front_; i < queue_.size(); ++i) copies_before_.push_back({.demand = demands_[queue_[i]]});
+  for (const size_t object : kept_objects_)
+    copies_before_.push_back({.demand = demands_[kept_[object]], .kept_from = kept_from_[object]});
 }
 
 double Sweep::cycles_with(const Choice& choice, const Changed& changed, double max_cycles) {
   constexpr double kRounding = 1;  // of sums in another order, in cycles
   choice_ = &choice;
   size_t top = changed.last + 1;
-  while (!before_[top].is_independent) ++top;
+  while (!before_[top].is_known) ++top;
   start_at(top);
+  take_copies(before_[top], top);
   double cycles = std::numeric_limits<double>::infinity();
   size_t k = top;
   for (;;) {
@@ -132,13 +149,15 @@ void Sweep::start(const Choice& choice) {
   std::ranges::fill(stalls_, 0.0);
   free_ = all_free_;
   kept_.assign(problem_.objects.size(), kNoIndex);
+  kept_from_.resize(problem_.objects.size());
+  copies_before_.clear();
   before_.back() = {.fixed = problem_.fixed.size()};
   start_at(problem_.kernels.size());
 }
 
 // Starts before kernel `k` is visited, where kernels `k` and later do not matter.
 void Sweep::start_at(size_t k) {
-  kept_count_ = 0;
+  kept_objects_.clear();
   lowest_kept_ = k;
   demands_.clear();
   parts_.clear();
@@ -150,6 +169,24 @@ void Sweep::start_at(size_t k) {
   fixed_ = before_[k].fixed;
   resident_ = 0;
   spent_ = before_[k].spent;
+}
+
+void Sweep::take_copies(const Before& before, size_t k) {
+  const auto copies = std::span(copies_before_).subspan(before.copies, before.pending + before.kept);
+  for (const auto& [demand, kept_from] : copies) demands_.push_back(demand);
+  for (size_t d = 0; d < before.pending; ++d) {
+    queue_.push_back(d);
+    resident_ += demands_[d].bytes_left();
+    late_ += demands_[d].not_before > 0 ? 1 : 0;
+  }
+  for (size_t d = before.pending; d < copies.size(); ++d) {
+    const size_t object = demands_[d].object, from = copies[d].kept_from;
+    for (size_t i = from; i < k; ++i) free_[i] -= demands_[d].bytes;
+    kept_[object] = d;
+    kept_from_[object] = from;
+    kept_objects_.push_back(object);
+    lowest_kept_ = std::min(lowest_kept_, from);
+  }
 }
 
 void Sweep::read(size_t k) {
@@ -170,7 +207,7 @@ void Sweep::read(size_t k) {
 size_t Sweep::copy_for(size_t k, size_t r, size_t object, int64_t own) {
   size_t d = std::exchange(kept_[object], kNoIndex);
   if (d != kNoIndex) {  // the copy is already kept for a later kernel
-    --kept_count_;
+    kept_objects_.erase(std::ranges::find(kept_objects_, object));
     demands_[d].first_user = k;
   } else {
     if (!may_copy(k, r) || own + problem_.objects[object].bytes > free_[k]) return kNoIndex;
@@ -202,10 +239,12 @@ bool Sweep::keep(size_t d, size_t previous, size_t k) {
     if (free_[i] < needed) return false;
   }
   // The previous reader counts the copies that it reads itself. A fixed copy reads before its kernel.
-  for (size_t i = previous + (read == kFixedRead ? 0 : 1); i < k; ++i) free_[i] -= demand.bytes;
+  const size_t from = previous + (read == kFixedRead ? 0 : 1);
+  for (size_t i = from; i < k; ++i) free_[i] -= demand.bytes;
   kept_[demand.object] = d;
-  ++kept_count_;
-  lowest_kept_ = std::min(lowest_kept_, previous);
+  kept_from_[demand.object] = from;
+  kept_objects_.push_back(demand.object);
+  lowest_kept_ = std::min(lowest_kept_, from);
   return true;
 }
 

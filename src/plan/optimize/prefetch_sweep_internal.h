@@ -71,9 +71,9 @@ class Sweep {
   // Returns cycles() of a run with `choice`, which differs from the choice of the last run() only in the given kernels
   // and objects. Infinite if they certainly exceed `max_cycles`. The other results are incomplete afterwards.
   //
-  // Where no copy is pending or kept, the kernels below do not depend on the kernels above. So the pass begins at such
-  // a place above the changed kernels, and ends below them at the first place that is one with both choices.
-  //   Example: copies are pending in kernels 7 to 9 and 2 to 4 only. A change in kernel 8 visits kernels 9, 8 and 7.
+  // The pass begins above the changed kernels, with the copies that were pending or kept there in the last run. Where
+  // none is, the kernels below do not depend on the kernels above, so it ends at the first such place below them.
+  //   Example: copies are pending in kernels 7 to 9 and 2 to 4 only. A change in kernel 8 visits kernels 8 and 7.
   struct Changed {
     size_t first = 0;  // the lowest changed kernel
     size_t last = 0;   // the highest changed kernel, or the highest one that could keep a copy for a changed kernel
@@ -88,12 +88,31 @@ class Sweep {
   [[nodiscard]] const std::vector<std::pair<size_t, size_t>>& readers() const { return readers_; }
 
  private:
+  // The state of the last run() before it visited a kernel, or at its end.
+  struct Before {
+    double spent = 0;
+    size_t fixed = 0;
+    bool is_independent = true;
+    bool is_known = true;  // its copies are in copies_before_: from `copies` on the pending ones, then the kept ones
+    size_t copies = 0;
+    size_t pending = 0;
+    size_t kept = 0;
+  };
+  struct CopyBefore {
+    Demand demand;
+    size_t kept_from = 0;  // the first kernel in which a kept copy takes memory
+  };
+
   void start(const Choice& choice);
   void start_at(size_t k);
   void visit(size_t k);
+  void remember(size_t k);
+  void take_copies(const Before& before, size_t k);
   // Frees the memory of copies that have been kept for kernels [first, end).
   void forget_kept(size_t first, size_t end);
-  [[nodiscard]] bool is_independent() const { return front_ == queue_.size() && kept_count_ == 0 && resident_ == 0; }
+  [[nodiscard]] bool is_independent() const {
+    return front_ == queue_.size() && kept_objects_.empty() && resident_ == 0;
+  }
   [[nodiscard]] bool may_copy(size_t k, size_t r) const { return ((*choice_)[k] & copy_bit(r)) != 0; }
   [[nodiscard]] bool may_keep(size_t k, size_t r) const { return ((*choice_)[k] & keep_bit(r)) != 0; }
 
@@ -132,21 +151,17 @@ class Sweep {
   std::vector<double> stalls_;             // by kernel: cycles for which it waits for copies
   std::vector<double> min_cycles_before_;  // by kernel: minimum cycles of all earlier kernels
   double spent_ = 0;                       // cycles of the kernels visited so far, stalls included
-  // The state of the last run() before it visited each kernel, and at its end.
-  struct Before {
-    double spent = 0;
-    size_t fixed = 0;
-    bool is_independent = true;
-  };
-  std::vector<Before> before_;  // at k: kernels k and later have been visited
+  std::vector<Before> before_;             // at k: kernels k and later have been visited
+  std::vector<CopyBefore> copies_before_;
   double spent_by_run_ = 0;
   Choice staged_;
   std::vector<int64_t> all_free_;  // by kernel: without kept copies
   std::vector<int64_t> free_;
   std::vector<std::array<double, 1 << PrefetchKernel::kReads>> port_rest_;  // by kernel and variant
-  std::vector<size_t> kept_;  // by object: the demand that is kept for an earlier reader
-  size_t kept_count_ = 0;
-  size_t lowest_kept_ = 0;  // the lowest kernel for which a copy has been kept
+  std::vector<size_t> kept_;          // by object: the demand that is kept for an earlier reader
+  std::vector<size_t> kept_from_;     // by object that is kept: the first kernel in which it takes memory
+  std::vector<size_t> kept_objects_;  // whose copies are kept
+  size_t lowest_kept_ = 0;            // the lowest kernel for which a copy has been kept
   std::vector<Demand> demands_;
   std::vector<CopyPart> parts_;
   std::vector<std::pair<size_t, size_t>> readers_;

@@ -99,11 +99,39 @@ Result<std::vector<Epilogue>> epilogues_of(Selection& s, const Convolution& c, c
   return epilogues_of(s);
 }
 
+// Whether a depthwise convolution only adds the elements of each window, which pools do without weights.
+bool adds_windows(const Convolution& c, const std::vector<int64_t>& biases) {
+  const Kernel& k = c.kernel;
+  const auto all_are = [](const auto& values, int64_t wanted) {
+    return std::ranges::all_of(values, [&](int64_t value) { return value == wanted; });
+  };
+  return c.padding == Padding{} && std::max(k.dilation_y, k.dilation_x) == 1 &&
+         std::max(k.stride_y, k.stride_x) <= npu::kMaxStride && all_are(biases, 0) &&
+         c.weights.visit([&](const auto& weights) { return all_are(weights, 1); });
+}
+
+// Whether a pool can scale its sums so.
+bool is_scale_of_pool(const Epilogue& epilogue) {
+  return epilogue.type.bits <= 16 && !epilogue.per_channel && !simplified(epilogue.scaling()).is_unit();
+}
+
 Result<void> emit_output(Selection& s, StepKind kind, const Convolution& c, const std::vector<int64_t>& biases) {
   CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s, c, biases));
+  const bool adds = kind == StepKind::kDepthwise && may_separate_pools(s) && adds_windows(c, biases);
   for (const Epilogue& epilogue : epilogues) {
     const View out = s.open(epilogue.value, s.shape(s.output()));
-    CARINA_CHECKED(emit_convolution(s, kind, c, biases, oriented(c, out), epilogue));
+    if (adds && is_scale_of_pool(epilogue)) {
+      CARINA_CHECKED(emit_pool(s,
+                               {.kind = StepKind::kPool,
+                                .pool = npu::PoolingMode::AVERAGE,
+                                .ifm = c.ifm,
+                                .ofm = oriented(c, out),
+                                .kernel = c.kernel,
+                                .padding = c.padding},
+                               epilogue));
+    } else {
+      CARINA_CHECKED(emit_convolution(s, kind, c, biases, oriented(c, out), epilogue));
+    }
     s.close(epilogue.value, out, epilogue.type);
   }
   return {};
@@ -274,12 +302,16 @@ Result<void> select_transpose_conv(Selection& s) {
   const Shape shape = s.shape(s.output());
   CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s, c, biases));
   for (const Epilogue& epilogue : epilogues) {
-    const View out = s.open(epilogue.value, shape);
+    const View result = s.open(epilogue.value, shape);
+    // Each phase would copy its results to other channels than it computes them in. One copy of all is cheaper.
+    const bool is_direct = shape[3] == 1 || result.axes[3].stride == 1;
+    const View out = is_direct ? result : s.new_tensor("phases", shape, epilogue.type);
     for (const Phase& y : phases_of(stride[0], c.kernel.height, out_pad[0], shape[1])) {
       for (const Phase& x : phases_of(stride[1], c.kernel.width, out_pad[2], shape[2]))
         CARINA_CHECKED(emit_phase(s, c, biases, out, epilogue, y, x));
     }
-    s.close(epilogue.value, out, epilogue.type);
+    if (!is_direct) emit_copy(s, result, out, epilogue.type);
+    s.close(epilogue.value, result, epilogue.type);
   }
   return {};
 }

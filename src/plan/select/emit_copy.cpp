@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "facts/npu_targets.h"
@@ -45,11 +47,24 @@ FeatureMap flat_map(const View& view, ElementType type) {
 
 namespace {
 
-void copy_elements(Selection& s, const View& dst, const View& src, ElementType type) {
-  if (fits_dma(dst, type.bytes()) && fits_dma(src, type.bytes())) return push_dma(s, dst, src, type);
-  if (type.bits == 64) return copy_elements(s, halves(dst), halves(src), kSigned32);
-  if (type.bits == 32) return copy_elements(s, halves(dst), halves(src), kSigned16);
-  const ElementType lane{type.bits, true};
+// Every two bytes as one 16-bit element, if the bytes of both views are in pairs.
+std::optional<View> paired(const View& view, size_t axis) {
+  View result = view;
+  for (size_t i = 0; i < view.rank(); ++i) {
+    Axis& a = result.axes[i];
+    if (i == axis)
+      a.size /= 2;
+    else if (a.size > 1 && a.stride % 2 != 0)
+      return std::nullopt;
+    else
+      a.stride /= 2;
+  }
+  if (view.offset % 2 != 0) return std::nullopt;
+  result.offset /= 2;
+  return result;
+}
+
+std::vector<Step> copying_pools(const View& dst, const View& src, ElementType lane) {
   const std::array views{dst, src};
   std::vector<Step> pools;
   for (const Box& box : boxes_of(views, kNoBroadcast)) {
@@ -60,6 +75,38 @@ void copy_elements(Selection& s, const View& dst, const View& src, ElementType t
                      .activation = {.min = lane.min(), .max = lane.max()},
                      .name = {}});
   }
+  return pools;
+}
+
+// Short runs of bytes, which take a burst each, as runs of half as many 16-bit elements, whose axes may be exchanged in
+// other ways. Returns whether it is cheaper than the pools of bytes, and emits it then.
+//   Example: rows of pixels of 2x2 bytes to two rows of bytes, [40,2,2] -> [2,80], are [40,2] -> [2,40] in pairs.
+bool copy_pairs(Selection& s, const View& dst, const View& src, std::span<const Step> pools) {
+  constexpr int64_t kShortRun = 8;
+  for (size_t i = dst.rank(); i-- > 0;) {
+    const Axis &to = dst.axes[i], &from = src.axes[i];
+    if (to.size == 1 || to.stride != 1 || from.stride != 1) continue;
+    if (to.size % 2 != 0 || to.size > kShortRun) return false;
+    const auto wide_dst = paired(dst, i), wide_src = paired(src, i);
+    if (!wide_dst || !wide_src) return false;
+    const std::vector<Step> wide = copying_pools(*wide_dst, *wide_src, kSigned16);
+    if (cycles_of_copy(s, *wide_dst, *wide_src, kSigned16, wide) >= cycles_of_copy(s, dst, src, kSigned8, pools))
+      return false;
+    if (!emit_gather(s, *wide_dst, *wide_src, kSigned16, wide)) {
+      for (const Step& pool : wide) s.push(pool);
+    }
+    return true;
+  }
+  return false;
+}
+
+void copy_elements(Selection& s, const View& dst, const View& src, ElementType type) {
+  if (fits_dma(dst, type.bytes()) && fits_dma(src, type.bytes())) return push_dma(s, dst, src, type);
+  if (type.bits == 64) return copy_elements(s, halves(dst), halves(src), kSigned32);
+  if (type.bits == 32) return copy_elements(s, halves(dst), halves(src), kSigned16);
+  const ElementType lane{type.bits, true};
+  std::vector<Step> pools = copying_pools(dst, src, lane);
+  if (lane.bits == 8 && copy_pairs(s, dst, src, pools)) return;
   if (emit_gather(s, dst, src, lane, pools)) return;
   for (Step& pool : pools) s.push(std::move(pool));
 }

@@ -28,6 +28,10 @@ void emit_copy(Selection& s, const View& dst, const View& src, ElementType type)
 // than the steps `others`. Otherwise emits nothing and returns false.
 bool emit_gather(Selection& s, const View& dst, const View& src, ElementType type, std::span<const Step> others);
 
+// The cycles of a copy of 8- or 16-bit elements, by these pools or as emit_gather() makes it.
+double cycles_of_copy(const Selection& s, const View& dst, const View& src, ElementType type,
+                      std::span<const Step> pools);
+
 // dst = src repeated. Every size of dst is a multiple of src's.
 void emit_tiled(Selection& s, const View& dst, const View& src, ElementType type);
 
@@ -87,6 +91,11 @@ struct Window {
 };
 // Emits a window operation. Errors: a kernel beyond the NPU's limit; a stride too large to be unrolled.
 Result<void> emit_window(Selection& s, const Window& window, const Epilogue& epilogue);
+// As emit_window(), for a MAX or AVERAGE pool; an average has a scale, by which its sum is multiplied. Emits two pools
+// if these take clearly fewer cycles.
+Result<void> emit_pool(Selection& s, const Window& pool, const Epilogue& epilogue);
+// Returns whether emit_pool() may emit two pools.
+bool may_separate_pools(const Selection& s);
 
 // Returns whether the operand's elements are known at compile time.
 bool is_constant(Selection& s, const Operand& operand);

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "facts/npu_targets.h"
 #include "plan/select/emit_internal.h"
+#include "plan/select/estimate_internal.h"
 
 // Steps of operations that move a window: convolutions, depthwise convolutions, pools. Strides and kernels beyond the
 // NPU's limits are divided; 1x1 kernels get the arrangement of pixels that makes long rows.
@@ -19,13 +21,15 @@ int64_t size(const View& view, size_t axis) {
   return view.axes[axis].size;
 }
 
-void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
+// Sums of 16-bit products may need more than 32 bits before they are scaled.
+bool needs_wide_sums(const Window& window, const Epilogue& epilogue) {
+  return window.kind != StepKind::kPool && window.ifm.type.bits == 16 && !epilogue.sums_fit_32 &&
+         (epilogue.scaled || epilogue.type.bits == 64);
+}
+
+Step step_of(const Window& window, const Epilogue& epilogue) {
   const bool has_weights = window.kind != StepKind::kPool;
-  // Sums of 16-bit products may need more than 32 bits before they are scaled.
-  const bool wide = has_weights && window.ifm.type.bits == 16 && !epilogue.sums_fit_32 &&
-                    (epilogue.scaled || epilogue.type.bits == 64);
-  if (wide) s.network().material.weights[window.weights.index()].acc = AccWidth::kWide;
-  s.push({.kind = window.kind,
+  return {.kind = window.kind,
           .pool = window.pool,
           .ofm = image_map(window.ofm, epilogue.type, epilogue.zero_point),
           .ifm = image_map(window.ifm.view, window.ifm.type, window.ifm.zero_point),
@@ -33,12 +37,18 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
           .padding = window.padding,
           .upscale = window.upscale,
           .weights = window.weights,
-          .sparse_weights = window.kind == StepKind::kConv && s.has_sparse_weights(window.weights),
           .per_channel = has_weights,
           .scaling = has_weights ? epilogue.scaling() : simplified(epilogue.scaling()),
           .activation = epilogue.activation,
-          .acc = wide ? AccWidth::kWide : AccWidth::kNarrow,
-          .name = {}});
+          .acc = needs_wide_sums(window, epilogue) ? AccWidth::kWide : AccWidth::kNarrow,
+          .name = {}};
+}
+
+void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
+  Step step = step_of(window, epilogue);
+  if (step.acc == AccWidth::kWide) s.network().material.weights[window.weights.index()].acc = AccWidth::kWide;
+  step.sparse_weights = window.kind == StepKind::kConv && s.has_sparse_weights(window.weights);
+  s.push(std::move(step));
 }
 
 // A 1x1 kernel without stride allows any arrangement of pixels. Rows are made as long as the format prefers.
@@ -55,22 +65,26 @@ bool flatten_pixels(Window& window) {
   return true;
 }
 
-// Processes a column as a row, because blocks are wider than high.
-void lay_column_down(Selection& s, Window& window) {
+// Processes a column as a row, because blocks are wider than high. Returns whether it is one.
+bool lay_column_down(Window& window) {
   // Lines of one convolution share its weights, so a line of one pixel is laid down like the others.
   const bool column = size(window.ifm.view, kW) == 1 && size(window.ofm, kW) == 1 && window.kernel.width == 1 &&
                       window.padding.left == 0 && window.padding.right == 0;
   // Pool kernels may be wider than they may be high on the NPU, not the reverse. Convolutions are limited in height
   // too.
-  if (!column) return;
+  if (!column) return false;
   for (View* view : {&window.ifm.view, &window.ofm}) std::swap(view->axes[kH], view->axes[kW]);
   Kernel& k = window.kernel;
   std::swap(k.height, k.width);
   std::swap(k.stride_y, k.stride_x);
   std::swap(k.dilation_y, k.dilation_x);
   window.padding = {.top = 0, .bottom = 0, .left = window.padding.top, .right = window.padding.bottom};
-  if (!window.weights.valid()) return;
-  Weights& weights = s.network().material.weights[window.weights.index()];
+  return true;
+}
+
+void lay_weights_down(Selection& s, WeightsId id) {
+  if (!id.valid()) return;
+  Weights& weights = s.network().material.weights[id.index()];
   if (weights.width == 1) std::swap(weights.height, weights.width);
 }
 
@@ -91,6 +105,68 @@ Window one_line(const Window& window, size_t axis, int64_t index) {
   line.ofm = sliced_axis(window.ofm, axis, index, 1);
   line.ifm.view = sliced_axis(window.ifm.view, axis, start, std::max<int64_t>(end - start, 1));
   return line;
+}
+
+bool has_large_stride(const Window& window, size_t axis) {
+  const Kernel& k = window.kernel;
+  const int64_t stride = axis == kH ? k.stride_y : k.stride_x, extent = axis == kH ? k.extent_h() : k.extent_w();
+  return stride > npu::kMaxStride && extent > 1 && size(window.ofm, axis) > 1;
+}
+
+// The largest stride that the NPU supports and that divides this one.
+int64_t supported_divisor(int64_t stride) {
+  int64_t divisor = npu::kMaxStride;
+  while (stride % divisor != 0) --divisor;
+  return divisor;
+}
+
+// The window with smaller strides, whose results are among others.
+//   Example: 8x8 results with stride 4 are every second one of 15x15 results with stride 2.
+Window with_smaller_strides(const Window& window) {
+  Window small = window;
+  Shape shape = window.ofm.shape();
+  for (const size_t axis : {kH, kW}) {
+    if (!has_large_stride(window, axis)) continue;
+    int64_t& stride = axis == kH ? small.kernel.stride_y : small.kernel.stride_x;
+    const int64_t divisor = supported_divisor(stride);
+    int64_t& outputs = shape[static_cast<int64_t>(axis)];
+    outputs = (outputs - 1) * (stride / divisor) + 1;
+    stride = divisor;
+  }
+  small.ofm = dense_view({}, shape);
+  return small;
+}
+
+// The cycles of one operation for each result along the axes with a large stride.
+double cycles_of_lines(const Selection& s, const Window& window, const Epilogue& epilogue) {
+  int64_t lines = 1;
+  Window line = window;
+  for (const size_t axis : {kH, kW}) {
+    if (!has_large_stride(window, axis)) continue;
+    lines *= size(window.ofm, axis);
+    line = one_line(line, axis, size(window.ofm, axis) / 2);
+  }
+  return static_cast<double>(lines) * cycles_of(s, line, epilogue);
+}
+
+// Whether the results between those of `window` cost less than one operation for each result.
+bool smaller_strides_pay(const Selection& s, const Window& window, const Epilogue& epilogue) {
+  return (has_large_stride(window, kH) || has_large_stride(window, kW)) &&
+         cycles_of(s, with_smaller_strides(window), epilogue) < cycles_of_lines(s, window, epilogue);
+}
+
+Result<void> emit_with_smaller_strides(Selection& s, const Window& window, const Epilogue& epilogue) {
+  Window small = with_smaller_strides(window);
+  View results = s.new_tensor("all", small.ofm.shape(), epilogue.type);
+  small.ofm = results;
+  CARINA_CHECKED(emit_window(s, small, epilogue));
+  for (const size_t axis : {kH, kW}) {
+    const int64_t outputs = size(window.ofm, axis);
+    if (has_large_stride(window, axis))
+      results = stepped_axis(results, axis, 0, (size(results, axis) - 1) / (outputs - 1), outputs);
+  }
+  emit_copy(s, window.ofm, results, epilogue.type);
+  return {};
 }
 
 // Unrolls a stride that the NPU does not support. For single taps, the input view has the stride. Otherwise each output
@@ -182,14 +258,26 @@ Result<void> emit_window(Selection& s, const Window& asked, const Epilogue& epil
     }
     return {};
   }
+  if (smaller_strides_pay(s, window, epilogue)) return emit_with_smaller_strides(s, window, epilogue);
   for (const size_t axis : {kH, kW}) {
     CARINA_TRY(const bool done, unroll_stride(s, window, axis, epilogue));
     if (done) return {};
   }
-  lay_column_down(s, window);
+  if (lay_column_down(window)) lay_weights_down(s, window.weights);
   CARINA_CHECKED(check_kernel(s, window));
   push_window(s, window, epilogue);
   return {};
+}
+
+double cycles_of(const Selection& s, Window pool, const Epilogue& epilogue) {
+  constexpr double kOperationCycles = 100;  // estimate(100): what an operation waits for the one before it
+  if (has_large_stride(pool, kH) || has_large_stride(pool, kW))
+    return std::min(cycles_of_lines(s, pool, epilogue), cycles_of(s, with_smaller_strides(pool), epilogue));
+  const int64_t images = size(pool.ofm, kN);
+  lay_column_down(pool);
+  const Kernel& k = pool.kernel;
+  if (k.height > npu::kMaxPoolHeight || k.taps() > npu::kMaxPoolElements) return std::numeric_limits<double>::max();
+  return static_cast<double>(images) * (kOperationCycles + cycles_of(s, step_of(pool, epilogue)));
 }
 
 }  // namespace carina::plan

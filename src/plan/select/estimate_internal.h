@@ -1,11 +1,14 @@
 #pragma once
 
-#include "plan/select/selection.h"
+#include "plan/select/emit_internal.h"
 
 namespace carina::plan {
 
 // The cycles of a step in its cheapest block. Feature maps use the arena's port; weights are not counted. Rules use it
 // to choose between two forms of one operator.
 double cycles_of(const Selection& s, const Step& step);
+// As above, for the operations of a pool, with what each waits for the one before it. Infinitely many if the kernel is
+// too large.
+double cycles_of(const Selection& s, Window pool, const Epilogue& epilogue);
 
 }  // namespace carina::plan

@@ -2,6 +2,7 @@
 #include <array>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 
 #include "facts/npu_targets.h"
 #include "plan/cost/kernel_cost.h"
@@ -204,7 +205,55 @@ double cycles_of_pixels(const Selection& s, const View& dst, const View& src, si
   return static_cast<double>(operations) * cheapest_cycles(one, s.family(), s.target());
 }
 
+// The forms of a copy to other channels, and their cycles.
+struct Forms {
+  View dst = {};
+  View src = {};
+  size_t channels = 0;  // the contiguous axis of `dst`
+  size_t width = 0;     // the longest other axis; the rest is unrolled
+  double by_rows = std::numeric_limits<double>::infinity();
+  double by_pixels = std::numeric_limits<double>::infinity();
+  double by_transposing = std::numeric_limits<double>::infinity();
+  std::vector<Step> transposing = {};
+
+  [[nodiscard]] double least() const { return std::min({by_rows, by_pixels, by_transposing}); }
+};
+
+std::optional<Forms> forms_of(const Selection& s, const View& dst, const View& src, ElementType type) {
+  Forms forms{.dst = dst, .src = src};
+  merge_axes(forms.dst, forms.src);
+  const auto &to = forms.dst.axes, &from = forms.src.axes;
+  if (type.bits > 16 || to.size() < 2) return std::nullopt;
+  const auto found = std::ranges::find(to, 1, &Axis::stride);
+  if (found == to.end()) return std::nullopt;
+  forms.channels = static_cast<size_t>(found - to.begin());
+  const auto bad = [](const Axis& a) { return a.size > npu::kMaxAxis || a.stride == 0; };
+  if (from[forms.channels].stride == 1 || std::ranges::any_of(to, bad) || std::ranges::any_of(from, bad))
+    return std::nullopt;
+  forms.width = forms.channels == 0 ? 1 : 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (i != forms.channels && to[i].size > to[forms.width].size) forms.width = i;
+  }
+  const int64_t pixel = from[forms.channels].stride;
+  forms.by_rows = cycles_of_rows(s, forms.dst, forms.src, forms.channels, forms.width, type);
+  if (to[forms.channels].size >= kFilters && pixel > 0 && pixel <= kMaxPixel)
+    forms.by_pixels = cycles_of_pixels(s, forms.dst, forms.src, forms.channels, type);
+  forms.transposing = transposing_pools(s, forms.dst, forms.src, forms.channels, type);
+  if (!forms.transposing.empty()) {
+    forms.by_transposing =
+        cycles_of_pools(s, std::span(forms.transposing).first(1)) * static_cast<double>(forms.transposing.size());
+  }
+  return forms;
+}
+
 }  // namespace
+
+double cycles_of_copy(const Selection& s, const View& dst, const View& src, ElementType type,
+                      std::span<const Step> pools) {
+  const auto forms = forms_of(s, dst, src, type);
+  const double by_pools = cycles_of_pools(s, pools);
+  return forms ? std::min(by_pools, forms->least()) : by_pools;
+}
 
 // Convolutions that move elements to other channels, where a pool moves one channel at a time. In one form the axis
 // that becomes channels is laid as the height of an image of one-channel pixels; the o-th filter of a kernel as high
@@ -213,34 +262,16 @@ double cycles_of_pixels(const Selection& s, const View& dst, const View& src, si
 //   Example: an image of 4 channels, [9216,4] -> [4,9216], by pixels: 4 convolutions over 576 groups with 61 channels
 bool emit_gather(Selection& s, const View& whole_dst, const View& whole_src, ElementType type,
                  std::span<const Step> others) {
-  View dst = whole_dst, src = whole_src;
-  merge_axes(dst, src);
-  if (type.bits > 16 || dst.rank() < 2) return false;
-  const auto found = std::ranges::find(dst.axes, 1, &Axis::stride);
-  if (found == dst.axes.end()) return false;
-  const auto channels = static_cast<size_t>(found - dst.axes.begin());
-  const auto bad = [](const Axis& a) { return a.size > npu::kMaxAxis || a.stride == 0; };
-  if (src.axes[channels].stride == 1 || std::ranges::any_of(dst.axes, bad) || std::ranges::any_of(src.axes, bad))
-    return false;
-  size_t width = channels == 0 ? 1 : 0;  // the longest other axis; the rest is unrolled
-  for (size_t i = 0; i < dst.rank(); ++i) {
-    if (i != channels && dst.axes[i].size > dst.axes[width].size) width = i;
-  }
-  const int64_t rows = dst.axes[channels].size, pixel = src.axes[channels].stride;
+  auto forms = forms_of(s, whole_dst, whole_src, type);
+  if (!forms) return false;
+  const auto& [dst, src, channels, width, by_rows, by_pixels, by_transposing, transposing] = *forms;
   const double by_pools = cycles_of_pools(s, others);
-  const double by_rows = cycles_of_rows(s, dst, src, channels, width, type);
-  const bool has_pixels = rows >= kFilters && pixel > 0 && pixel <= kMaxPixel;
-  const double by_pixels =
-      has_pixels ? cycles_of_pixels(s, dst, src, channels, type) : std::numeric_limits<double>::infinity();
-  std::vector<Step> transposing = transposing_pools(s, dst, src, channels, type);
-  const double by_transposing = transposing.empty() ? std::numeric_limits<double>::infinity()
-                                                    : cycles_of_pools(s, std::span(transposing).first(1)) *
-                                                          static_cast<double>(transposing.size());
   if (by_transposing < std::min({by_pools, by_rows, by_pixels})) {
-    for (Step& pool : transposing) s.push(std::move(pool));
+    for (Step& pool : forms->transposing) s.push(std::move(pool));
     return true;
   }
   if (by_pools < std::min(by_rows, by_pixels)) return false;
+  const int64_t rows = dst.axes[channels].size;
   int64_t first = 0;
   if (by_pixels < by_rows) {
     first = rows / kFilters * kFilters;

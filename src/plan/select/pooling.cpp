@@ -27,7 +27,8 @@ Result<Window> read_pool(Selection& s, npu::PoolingMode mode) {
 
 Result<void> finish(Selection& s, Window& window, const Epilogue& epilogue) {
   window.ofm = s.open(epilogue.value, s.shape(s.output()));
-  CARINA_CHECKED(emit_window(s, window, epilogue));
+  const bool divides = window.pool == npu::PoolingMode::AVERAGE && window.padding != Padding{};
+  CARINA_CHECKED(divides ? emit_window(s, window, epilogue) : emit_pool(s, window, epilogue));
   s.close(epilogue.value, window.ofm, epilogue.type);
   return {};
 }
@@ -82,7 +83,11 @@ Result<void> select_max_pool(Selection& s) {
   CARINA_TRY(Window window, read_pool(s, npu::PoolingMode::MAX));
   const Shape& out = s.shape(s.output());
   const Kernel k = window.kernel;
-  if (has_large_stride(k.stride_y, k.height, out[1]) || has_large_stride(k.stride_x, k.width, out[2])) {
+  // Windows side by side are two pools (select/separated.cpp).
+  const bool side_by_side = k.stride_y == k.height && k.stride_x == k.width && window.padding == Padding{} &&
+                            is_dense(window.ifm.view) && may_separate_pools(s);
+  if (!side_by_side &&
+      (has_large_stride(k.stride_y, k.height, out[1]) || has_large_stride(k.stride_x, k.width, out[2]))) {
     pad_with_min(s, window);
     for (const size_t axis : {size_t{2}, size_t{1}}) largest_by_taps(s, window, axis, out[static_cast<int64_t>(axis)]);
   }

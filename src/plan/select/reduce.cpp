@@ -8,8 +8,8 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
-// REDUCE_SUM, and the largest and smallest elements: along the channels, or along any other axis, which is laid as the
-// width of a window.
+// REDUCE_SUM, and the largest and smallest elements: along the channels, or along any other axis, which a window
+// spans.
 namespace carina::plan {
 
 Operand with_shape(Selection& s, const Operand& operand, const Shape& shape) {
@@ -34,18 +34,29 @@ std::array<int64_t, 4> split_at(const Shape& shape, size_t axis) {
   return parts;
 }
 
-// The input as [N,H,W,C] with the reduced axis as W (or as C where it is the innermost), and the result's shape then.
+// The input as [N,H,W,C], the kernel that spans the reduced axis, and the result's shape.
 struct Laid {
   Operand ifm;
+  Kernel kernel;
   Shape out;
 };
-Laid lay_as_width(Selection& s, const Operand& x, size_t axis) {
+Laid lay_for_window(Selection& s, const Operand& x, size_t axis) {
   const auto [a, k, m, c] = split_at(x.view.shape(), axis);
-  Laid laid{.ifm = with_shape(s, x, {a, k, m, c}), .out = {a, m, 1, c}};
-  laid.ifm.view = permuted(laid.ifm.view, std::array<int64_t, 4>{0, 2, 1, 3});
-  if (m == 1) {  // one window column per row of A
-    laid.ifm.view = *reshaped(laid.ifm.view, {1, a, k, c});
-    laid.out = {1, a, 1, c};
+  Laid laid{.ifm = with_shape(s, x, {a, k, m, c}), .kernel = {.height = k}, .out = {a, 1, m, c}};
+  View& view = laid.ifm.view;
+  // A row of results fills the multipliers better than a column, which is what wider kernels leave.
+  const bool is_row = k <= npu::kMaxKernelHeight && a * m > 1;
+  if (m == 1 && is_row) {
+    view = *reshaped(permuted(view, std::array<int64_t, 4>{1, 2, 0, 3}), {1, k, a, c});
+    laid.out = {1, 1, a, c};
+  } else if (!is_row) {
+    view = permuted(view, std::array<int64_t, 4>{0, 2, 1, 3});
+    laid.kernel = {.width = k};
+    laid.out = {a, m, 1, c};
+    if (m == 1) {  // one window column per row of A
+      view = *reshaped(view, {1, a, k, c});
+      laid.out = {1, a, 1, c};
+    }
   }
   return laid;
 }
@@ -120,14 +131,14 @@ Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const
     return {};
   }
   if (narrow && !simplified(epilogue.scaling()).is_unit()) {
-    return emit_window(s,
-                       {.kind = StepKind::kPool,
-                        .pool = npu::PoolingMode::AVERAGE,
-                        .ifm = ifm,
-                        .ofm = out,
-                        .kernel = kernel,
-                        .padding = {}},
-                       epilogue);
+    return emit_pool(s,
+                     {.kind = StepKind::kPool,
+                      .pool = npu::PoolingMode::AVERAGE,
+                      .ifm = ifm,
+                      .ofm = out,
+                      .kernel = kernel,
+                      .padding = {}},
+                     epilogue);
   }
   const int64_t channels = out.axes[3].size;
   const Epilogue how = with_short_scales(epilogue);
@@ -197,26 +208,76 @@ Result<void> sum_spatial(Selection& s, const Operand& x, ir::NodeId second) {
   return {};
 }
 
-Result<void> sum_axis(Selection& s, const Operand& x, size_t axis) {
+Result<void> sum_axis(Selection& s, const Operand& x, size_t axis, ir::ValueId result) {
   const bool innermost = is_innermost(x, axis);
   const EpilogueRules rules{.scale = EpilogueRules::Scale::kGlobal, .wide_input = x.type.bits == 32 && !innermost};
-  const Epilogue epilogue = s.follow(s.output(), kSigned32, rules);
+  const Epilogue epilogue = s.follow(result, kSigned32, rules);
   const int64_t size = x.view.axes[axis].size;
   if (innermost) {
     const View out = s.open(epilogue.value, {1, 1, rows_of(x), 1});
     CARINA_CHECKED(sum_channels(s, with_shape(s, x, {1, 1, rows_of(x), size}), out, epilogue));
     s.close(epilogue.value, out, epilogue.type);
   } else if (x.type.bits == 32) {
-    const View out = s.open(epilogue.value, s.shape(s.output()));
+    const View out = s.open(epilogue.value, s.shape(result));
     reduce_by_pairs(s, out, x, axis, npu::ElementwiseMode::ADD, epilogue);
     s.close(epilogue.value, out, epilogue.type);
   } else {
-    const Laid laid = lay_as_width(s, x, axis);
+    const Laid laid = lay_for_window(s, x, axis);
     const View out = s.open(epilogue.value, laid.out);
-    CARINA_CHECKED(sum_window(s, laid.ifm, out, {.width = size}, epilogue));
+    CARINA_CHECKED(sum_window(s, laid.ifm, out, laid.kernel, epilogue));
     s.close(epilogue.value, out, epilogue.type);
   }
   return {};
+}
+
+// REDUCE_SUMs one after the other, whose axes are one axis of `x`.
+struct JoinedAxes {
+  Operand x;
+  size_t axis = 0;
+  std::vector<ir::NodeId> nodes;  // the ones after the current one
+};
+
+// Whether one operation, other than additions of pairs, sums up the axis.
+bool sums_at_once(const Operand& x, size_t axis) {
+  const int64_t size = x.view.axes[axis].size;
+  if (is_innermost(x, axis)) return size <= npu::kMaxAxis;
+  return x.type.bits <= 16 && fits_kernel(1, size, x.view.axes.back().size);
+}
+
+// The shape with the axes from `first` to `last` as one.
+Shape with_joined(const Shape& shape, size_t first, size_t last) {
+  std::vector<int64_t> sizes;
+  for (size_t i = 0; i < shape.rank(); ++i) {
+    if (i <= first || i > last)
+      sizes.push_back(shape[i]);
+    else
+      sizes.back() *= shape[i];
+  }
+  return Shape(sizes);
+}
+
+// As many of the REDUCE_SUMs that follow as sum up the axes beside that of the current one.
+//   Example: sums of [4,5,6,7] along the axes 1, 2 and 3 are sums of [4,210] along axis 1.
+JoinedAxes joined_axes(const Selection& s, const Operand& x, size_t axis) {
+  JoinedAxes joined{.x = x, .axis = axis, .nodes = {}};
+  size_t first = axis, last = axis;
+  std::vector<ir::NodeId> nodes;
+  ir::NodeId next = s.sole_user(s.output());
+  for (; next.valid() && s.graph()[next].op == ir::Op(TosaOp::REDUCE_SUM);
+       next = s.sole_user(s.graph()[next].outputs[0])) {
+    const auto other = static_cast<size_t>(s.graph()[next].attributes.integer("axis"));
+    if (other + 1 != first && other != last + 1) break;
+    first = std::min(first, other);
+    last = std::max(last, other);
+    nodes.push_back(next);
+    const auto view = reshaped(x.view, with_joined(x.view.shape(), first, last));
+    if (!view) continue;
+    Operand whole = x;
+    whole.view = *view;
+    const size_t laid = lay_innermost(whole, first);
+    if (sums_at_once(whole, laid)) joined = {.x = std::move(whole), .axis = laid, .nodes = nodes};
+  }
+  return joined;
 }
 
 }  // namespace
@@ -227,11 +288,15 @@ Result<void> select_reduce_sum(Selection& s) {
   const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
   Operand x = s.cheapest(s.input(0));
   if (!sums_as_they_are(x)) x = s.plain(s.input(0));
+  if (const JoinedAxes joined = joined_axes(s, x, axis); !joined.nodes.empty()) {
+    for (const ir::NodeId node : joined.nodes) s.absorb(node);
+    return sum_axis(s, joined.x, joined.axis, s.graph()[joined.nodes.back()].outputs[0]);
+  }
   if (x.type.bits <= 16 && !is_innermost(x, axis) && !fits_kernel(1, x.view.axes[axis].size, x.view.axes.back().size))
     x = s.plain(s.input(0));
   if (const auto second = other_spatial_axis(s, x, axis)) return sum_spatial(s, x, *second);
   const size_t laid = lay_innermost(x, axis);
-  return sum_axis(s, x, laid);
+  return sum_axis(s, x, laid, s.output());
 }
 
 namespace {
@@ -257,21 +322,22 @@ int64_t channels_left(const Selection& s, const Operand& x, size_t axis) {
 
 // The axis as the width of a window; of the channels, of one-channel pixels, after maxima of halves.
 Result<Laid> lay_for_extreme(Selection& s, const Operand& x, size_t axis, int64_t left) {
-  if (!is_innermost(x, axis)) return lay_as_width(s, x, axis);
+  if (!is_innermost(x, axis)) return lay_for_window(s, x, axis);
   CARINA_TRY(const Operand fewer, largest_of_groups(s, halved_rows(s, x, left)));
   const int64_t rows = rows_of(x);
-  return Laid{.ifm = with_shape(s, fewer, {1, rows, fewer.view.axes[1].size, 1}), .out = {1, rows, 1, 1}};
+  const int64_t size = fewer.view.axes[1].size;
+  return Laid{.ifm = with_shape(s, fewer, {1, rows, size, 1}), .kernel = {.width = size}, .out = {1, rows, 1, 1}};
 }
 
 Result<void> max_window(Selection& s, const Laid& laid, const View& out, const Epilogue& epilogue) {
-  return emit_window(s,
-                     {.kind = StepKind::kPool,
-                      .pool = npu::PoolingMode::MAX,
-                      .ifm = laid.ifm,
-                      .ofm = out,
-                      .kernel = {.width = laid.ifm.view.axes[2].size},
-                      .padding = {}},
-                     epilogue);
+  return emit_pool(s,
+                   {.kind = StepKind::kPool,
+                    .pool = npu::PoolingMode::MAX,
+                    .ifm = laid.ifm,
+                    .ofm = out,
+                    .kernel = laid.kernel,
+                    .padding = {}},
+                   epilogue);
 }
 
 Shape without(Shape shape, size_t axis) {
@@ -283,7 +349,7 @@ Shape without(Shape shape, size_t axis) {
 
 Result<Operand> emit_largest(Selection& s, const Operand& x, size_t axis) {
   CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis, channels_left(s, x, axis)));
-  if (laid.ifm.view.axes[2].size == 1) return with_shape(s, laid.ifm, without(x.view.shape(), axis));
+  if (laid.kernel.taps() == 1) return with_shape(s, laid.ifm, without(x.view.shape(), axis));
   const View out = s.new_tensor("largest", laid.out, x.type);
   CARINA_CHECKED(max_window(s, laid, out, store_only({}, x.type)));
   return Operand{.view = *reshaped(out, without(x.view.shape(), axis)), .type = x.type};

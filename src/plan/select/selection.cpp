@@ -49,12 +49,12 @@ std::optional<ElementType> element_type_of(DType dtype) {
   CARINA_UNREACHABLE("dtype", dtype);
 }
 
-namespace {
-
 std::string place_of(const ir::Node& node) {
   return fmt::format("{} {}{}", node.op.name(), node.name,
                      node.source.empty() ? "" : fmt::format(" ({})", node.source));
 }
+
+namespace {
 
 const Rule* find_rule(std::span<const Rule> rules, TosaOp op) {
   const auto found = std::ranges::find(rules, op, &Rule::op);

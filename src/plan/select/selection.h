@@ -248,6 +248,9 @@ class Selection {
   ir::NodeId current_;
 };
 
+// A node in messages: its operator, name and source.
+std::string place_of(const ir::Node& node);
+
 // The NPU's element type of a TOSA type. Every type has one here; unsupported types are rejected earlier.
 std::optional<ElementType> element_type_of(DType dtype);
 

@@ -55,17 +55,20 @@ class FastElementwise8 final : public FastOperation {
     const int32_t depth = map.box().depth;
     const std::span<int16_t> raw = thread_scratch().shorts.row.get(static_cast<size_t>(int64_t{read.count()} * depth));
     read_row(map, broadcast.h ? 0 : y, read.begin, read.end, depth, 0, raw.data(), depth);
-    const auto value = [&](size_t i) { return table[static_cast<uint8_t>(raw[i])]; };
-    if (!broadcast.w && !broadcast.c) {
-      for (size_t i = 0; i < out.size(); ++i) out[i] = value(i);
+    const size_t each = static_cast<size_t>(work_.op->ofm_extent.depth);
+    if (!broadcast.w && !broadcast.c) return look_up(table, raw, out);
+    if (broadcast.c) {
+      const size_t step = broadcast.w ? 0 : static_cast<size_t>(depth);
+      for (size_t x = 0; x * each < out.size(); ++x)
+        std::ranges::fill(out.subspan(x * each, each), table[static_cast<uint8_t>(raw[x * step])]);
       return;
     }
-    size_t i = 0;
-    for (int32_t x = 0; x < columns.count(); ++x) {
-      const int64_t from = broadcast.w ? 0 : int64_t{x} * depth;
-      for (int32_t c = 0; c < work_.op->ofm_extent.depth; ++c)
-        out[i++] = value(static_cast<size_t>(from + (broadcast.c ? 0 : c)));
-    }
+    const std::span<int32_t> pixel = out.first(each);
+    look_up(table, raw, pixel);
+    for (size_t x = 1; x * each < out.size(); ++x) std::ranges::copy(pixel, out.subspan(x * each).begin());
+  }
+  static void look_up(const OperandTable& table, std::span<const int16_t> raw, std::span<int32_t> out) {
+    for (size_t i = 0; i < out.size(); ++i) out[i] = table[static_cast<uint8_t>(raw[i])];
   }
 
   void combine(const int32_t* a, const int32_t* b, size_t count, int32_t* out) const {

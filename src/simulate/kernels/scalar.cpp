@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <memory>
 
 #include "simulate/kernels/fast.h"
 #include "simulate/kernels/rows.h"
@@ -32,10 +33,10 @@ class WindowRows {
       if (iy < 0 || iy >= work.ifm_extent.height) continue;
       valid_rows_.push_back(ky);
       if (zero_inserted(iy)) continue;
-      Row& row = rows_[static_cast<size_t>(ky)];
-      row.resize(static_cast<size_t>(int64_t{width_} * depth_));
+      auto& row = rows_[static_cast<size_t>(ky)];
+      row = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(int64_t{width_} * depth_));
       read_row(work.ifm, static_cast<int32_t>(upscaled(iy)), 0, width_, depth_, effective_zero_point(work.op->ifm),
-               row.data(), depth_);
+               row.get(), depth_);
     }
   }
 
@@ -43,12 +44,12 @@ class WindowRows {
   template <typename Body>
   void for_each_tap(int32_t ox, const Body& body) const {
     for (const int32_t ky : valid_rows_) {
-      const Row& row = rows_[static_cast<size_t>(ky)];
+      const int64_t* row = rows_[static_cast<size_t>(ky)].get();
       for (int32_t kx = 0; kx < kernel_.width; ++kx) {
         const int64_t ix = int64_t{ox} * kernel_.stride_x - work_.op->padding.left + int64_t{kx} * kernel_.dilation_x;
         if (ix < 0 || ix >= work_.ifm_extent.width) continue;
-        const bool zero = row.empty() || zero_inserted(ix);
-        body(ky, kx, zero ? nullptr : row.data() + upscaled(ix) * depth_);
+        const bool zero = row == nullptr || zero_inserted(ix);
+        body(ky, kx, zero ? nullptr : row + upscaled(ix) * depth_);
       }
     }
   }
@@ -61,7 +62,7 @@ class WindowRows {
   const Kernel& kernel_;
   int32_t depth_;
   int32_t width_;
-  std::vector<Row> rows_;  // by ky; empty where all is zero
+  std::vector<std::unique_ptr<int64_t[]>> rows_;  // by ky; none where all is zero
   std::vector<int32_t> valid_rows_;
 };
 

@@ -79,6 +79,25 @@ std::vector<plan::NamedNetwork> networks() {
                    b.graph.outputs = {converted(b.conv(x, 16, 3, 1), true)};
                    return std::move(b.graph);
                  }});
+  all.push_back({.name = "large pools", .npu = "ethos-u55-128", .build = [] {
+                   plan::GraphBuilder b;
+                   const auto x = b.input("x", DType::kInt8, {1, 20, 20, 16});
+                   const auto largest = b.op(TosaOp::MAX_POOL2D, {x}, DType::kInt8, {1, 20, 20, 16},
+                                             {{"kernel", std::vector<int64_t>{9, 7}},
+                                              {"stride", std::vector<int64_t>{1, 1}},
+                                              {"pad", std::vector<int64_t>{4, 4, 3, 3}},
+                                              {"nan_mode", int64_t{1}}});
+                   // Zero points for which the sums of rows are as large as they can be.
+                   b.graph.outputs = {
+                       b.op(TosaOp::AVG_POOL2D,
+                            {largest, b.scalar<int8_t>(DType::kInt8, 127), b.scalar<int8_t>(DType::kInt8, -5)},
+                            DType::kInt8, {1, 1, 1, 16},
+                            {{"kernel", std::vector<int64_t>{20, 20}},
+                             {"stride", std::vector<int64_t>{1, 1}},
+                             {"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                             {"acc_type", DType::kInt32}})};
+                   return std::move(b.graph);
+                 }});
   all.push_back({.name = "ring of rows", .npu = "ethos-u55-128", .build = plan::ring_of_rows});
   all.push_back({.name = "one pixel", .npu = "ethos-u85-256", .build = [] {
                    plan::GraphBuilder b;

@@ -189,11 +189,33 @@ TEST(Layout, patches_become_one_convolution) {
 
 TEST(Layout, rows_of_patches_are_addressed_directly) {
   Layouts b;
-  b.graph.outputs = {strided_conv(b, b.input("x", DType::kInt8, {1, 64, 64, 3}), 16, 4, 4)};
+  b.graph.outputs = {strided_conv(b, b.input("x", DType::kInt8, {1, 64, 512, 3}), 32, 4, 4)};
   const auto steps = steps_of(b.graph);
   EXPECT_EQ(steps.size(), 16U);  // a convolution per row of patches, no copy
   EXPECT_EQ(steps[0].ifm.depth, 12);
   EXPECT_EQ(steps[0].kernel, (Kernel{.height = 4, .width = 1}));
+}
+
+// Rows of few patches cost more than patches that nothing reads.
+TEST(Layout, few_patches_are_taken_from_those_with_a_smaller_stride) {
+  Layouts b;
+  b.graph.outputs = {strided_conv(b, b.input("x", DType::kInt8, {1, 32, 32, 3}), 16, 4, 4)};
+  const auto steps = steps_of(b.graph);
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].kernel.stride_y, 2);
+  EXPECT_EQ(steps[0].ofm.height, 15);
+  EXPECT_EQ(steps[1].kind, StepKind::kPool);  // a copy of every second row
+}
+
+// Pixels of 2x2 bytes to two rows of bytes.
+TEST(Layout, pairs_of_bytes_are_copied_as_16_bit_elements) {
+  Layouts b;
+  const auto x = b.input("x", DType::kInt8, {1, 40, 40, 4});
+  b.graph.outputs = {b.reshape(b.transpose(b.reshape(x, {40, 40, 2, 2}), {0, 2, 1, 3}), {1, 80, 80, 1})};
+  const auto steps = schedule_of(b.graph, *find_target("ethos-u85-1024", "", ""), {}).steps.all();
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].ifm.type.bits, 16);
+  EXPECT_EQ(steps[0].ifm.depth, 2);
 }
 
 TEST(Layout, first_layer_takes_two_pixels_at_a_time) {

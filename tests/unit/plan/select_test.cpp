@@ -53,6 +53,77 @@ TEST(Select, max_pool_with_distant_taps_compares_taps) {
   EXPECT_LE(finished_steps_of(b.graph).size(), 9U);  // two passes of maxima, not 400 windows
 }
 
+// A pool without stride and padding.
+ir::Graph pooled(npu::PoolingMode mode, const Shape& shape, std::vector<int64_t> kernel, int64_t zero_point = 0) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, shape);
+  std::vector<ir::ValueId> operands{x};
+  ir::Attributes attributes{
+      {"kernel", kernel}, {"stride", std::vector<int64_t>{1, 1}}, {"pad", std::vector<int64_t>{0, 0, 0, 0}}};
+  const bool is_max = mode == npu::PoolingMode::MAX;
+  if (!is_max) {
+    const auto zero = b.scalar<int8_t>(DType::kInt8, static_cast<int8_t>(zero_point));
+    operands = {x, zero, zero};
+    attributes.set("acc_type", DType::kInt32);
+  }
+  b.graph.outputs = {b.op(is_max ? TosaOp::MAX_POOL2D : TosaOp::AVG_POOL2D, operands, DType::kInt8,
+                          {shape[0], shape[1] - kernel[0] + 1, shape[2] - kernel[1] + 1, shape[3]}, attributes)};
+  return std::move(b.graph);
+}
+
+TEST(Select, large_pools_are_one_of_rows_and_one_of_columns) {
+  for (const auto mode : {npu::PoolingMode::MAX, npu::PoolingMode::AVERAGE}) {
+    for (const char* npu : {"ethos-u55-128", "ethos-u65-256", "ethos-u85-256"}) {
+      const auto steps = finished_steps_of(pooled(mode, {1, 42, 42, 16}, {42, 42}), npu);
+      ASSERT_EQ(steps.size(), 2U) << npu;
+      for (const Step& step : steps) EXPECT_EQ(step.kernel.taps(), 42) << npu;
+    }
+  }
+  EXPECT_EQ(finished_steps_of(pooled(npu::PoolingMode::MAX, {1, 8, 8, 16}, {2, 2})).size(), 1U);
+}
+
+TEST(Select, mean_of_long_row_is_that_of_an_image) {
+  const auto steps = finished_steps_of(pooled(npu::PoolingMode::AVERAGE, {1, 1, 196, 64}, {1, 196}));
+  ASSERT_EQ(steps.size(), 2U);
+  for (const Step& step : steps) EXPECT_EQ(step.kernel.taps(), 14);
+}
+
+TEST(Select, windows_side_by_side_are_pooled_in_two_operations) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 28, 28, 64});
+  const auto zero = b.scalar<int8_t>(DType::kInt8, 0);
+  b.graph.outputs = {b.op(TosaOp::AVG_POOL2D, {x, zero, zero}, DType::kInt8, {1, 4, 4, 64},
+                          {{"kernel", std::vector<int64_t>{7, 7}},
+                           {"stride", std::vector<int64_t>{7, 7}},
+                           {"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                           {"acc_type", DType::kInt32}})};
+  const auto steps = finished_steps_of(b.graph);
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].ofm.width * steps[0].ofm.height, 28 * 4);
+  EXPECT_EQ(steps[1].ofm.depth, 4 * 64);
+}
+
+// 100 values of up to 255, times two, are more than int16 holds.
+TEST(Select, sums_of_parts_fit_16_bits) {
+  const auto steps = finished_steps_of(pooled(npu::PoolingMode::AVERAGE, {1, 100, 100, 16}, {100, 100}, -128));
+  ASSERT_GE(steps.size(), 1U);
+  for (const Step& step : steps) {
+    EXPECT_TRUE(step.ofm.type.bits < 16 || 2 * 255 * step.kernel.taps() <= kSigned16.max()) << step.kernel.taps();
+  }
+}
+
+TEST(Select, sums_along_adjacent_axes_are_one_operation) {
+  GraphBuilder b;
+  auto sum = b.rescale(b.input("x", DType::kInt8, {4, 5, 6, 7}), DType::kInt32, 1 << 30, 30);
+  Shape shape{4, 5, 6, 7};
+  for (const int64_t axis : {2, 1, 3}) {
+    shape[axis] = 1;
+    sum = b.op(TosaOp::REDUCE_SUM, {sum}, DType::kInt32, shape, {{"axis", axis}});
+  }
+  b.graph.outputs = {b.rescale(sum, DType::kInt8, 1 << 30, 36)};
+  EXPECT_EQ(finished_steps_of(b.graph).size(), 1U);
+}
+
 TEST(Select, narrow_tensors_compare_in_one_operation) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8}), y = b.input("y", DType::kInt8, {1, 4, 4, 8});

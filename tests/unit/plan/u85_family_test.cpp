@@ -235,6 +235,21 @@ TEST(U85Family, layers_that_wait_for_the_decoder_take_the_fast_format) {
             npu::WeightFormat::SWD);
 }
 
+// Weights that cannot be compressed take as many bytes in both formats. A layer that waits for its memory loses nothing
+// with the fast one.
+TEST(U85Family, weights_of_equal_size_take_the_fast_format) {
+  const Shape shape{512, 1, 1, 512};
+  const Target slow = *find_target("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram");
+  const auto format_of = [&](std::vector<int8_t> weights) {
+    return schedule_of(convolution_of(std::move(weights), shape, 1), slow).stripes[0].block.format;
+  };
+  std::mt19937 random(3);
+  std::vector<int8_t> any(static_cast<size_t>(shape.elements()));
+  for (int8_t& weight : any) weight = static_cast<int8_t>(static_cast<int>(random() % 255) - 127);
+  EXPECT_EQ(format_of(any), npu::WeightFormat::FWD);
+  EXPECT_EQ(format_of(random_weights(shape)), npu::WeightFormat::SWD);  // of 120 values
+}
+
 // Two taps are padded to four if they come first. The standard format decodes these zeros fast, the fast one does not.
 TEST(U85Family, fast_format_takes_the_order_without_padding) {
   const Shape shape{10, 1, 2, 640};
