@@ -82,7 +82,8 @@ struct Window {
   View ofm = {};
   Kernel kernel = {};
   Padding padding = {};
-  int64_t upscale = 1;  // Step::upscale
+  int64_t upscale = 1;         // Step::upscale
+  bool inserts_zeros = false;  // Step::inserts_zeros
   WeightsId weights = {};
 };
 // Emits a window operation. Errors: a kernel beyond the NPU's limit; a stride too large to be unrolled.

@@ -32,6 +32,7 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
           .kernel = window.kernel,
           .padding = window.padding,
           .upscale = window.upscale,
+          .inserts_zeros = window.inserts_zeros,
           .weights = window.weights,
           .sparse_weights = window.kind == StepKind::kConv && s.has_sparse_weights(window.weights),
           .per_channel = has_weights,
