@@ -58,8 +58,9 @@ enum class Optimization : uint8_t {
   kStagedTables,       // lookup tables copied to faster memory
   kUnsignedBorders,    // unsigned inputs and outputs without a conversion
   kCopiedConstants,    // small constants copied to faster memory
+  kChainedResults,     // results that the next operation reads inside the NPU
 };
-inline constexpr size_t kOptimizations = 17;
+inline constexpr size_t kOptimizations = 18;
 
 // The name of an optimization in messages: "transposed results".
 constexpr std::string_view name_of(Optimization optimization) {
@@ -79,7 +80,8 @@ constexpr std::string_view name_of(Optimization optimization) {
                                                                 "fast weights",
                                                                 "staged tables",
                                                                 "unsigned inputs and outputs",
-                                                                "copied constants"};
+                                                                "copied constants",
+                                                                "chained results"};
   return kNames[static_cast<size_t>(optimization)];
 }
 

@@ -24,6 +24,8 @@ Result<Spaces> spaces(const Target& target) {
     if (memory.cache_bytes > 0) fast->limit_bytes = memory.cache_bytes;
     spaces[static_cast<size_t>(Space::kFastScratch)] = fast;
   }
+  spaces[static_cast<size_t>(Space::kChaining)] =
+      SpaceLocation{.limit_bytes = npu::kChainingBuffers * kChainingSlotBytes};
   return spaces;
 }
 
