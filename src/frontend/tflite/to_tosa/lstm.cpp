@@ -8,6 +8,7 @@
 #include "frontend/tflite/kernels/fixed_point_16_internal.h"
 #include "frontend/tflite/kernels/lstm_internal.h"
 #include "frontend/tflite/to_tosa/ops_internal.h"
+#include "tensor/elements.h"
 
 // UNIDIRECTIONAL_SEQUENCE_LSTM of int8 with an int16 cell state, unrolled over time. kernels/lstm.cpp has the
 // equations. The gates are one matrix product each for the inputs of all steps and for the state of one step.
