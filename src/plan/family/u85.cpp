@@ -60,6 +60,7 @@ constinit const Family kU85{.name = "an ethos-u85",
                                           .scalar_bits = 32,
                                           .built_ins_read_tables = true,
                                           .argmax_pools = true,
+                                          .min_pools = true,
                                           .sums_narrow_channels = true}};
 
 }  // namespace carina::plan

@@ -8,7 +8,7 @@
 //         element is written where it was read, or there is one block.
 //
 // An operation that reads from the chain waits for no first read, and one that writes to it for no last write: of 82
-// cycles for a few elements on ethos-u85, 43 or 8 are left.
+// cycles for a few elements with 256 MACs, 43 or 8 are left.
 //   Example: the Newton step x + 4 * x * (1 - h * x) of a softmax is MUL, SUB, MUL, MUL, ADD. The first four are a
 //   chain of three results; ADD also reads x, from memory, and writes the next x there.
 // Source: Vela's streams have chains of up to four elementwise operations, each with a chaining buffer of its own, one
