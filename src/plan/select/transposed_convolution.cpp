@@ -7,6 +7,7 @@
 #include "plan/cost/kernel_cost.h"
 #include "plan/select/convolution_internal.h"
 #include "plan/select/emit_internal.h"
+#include "plan/select/estimate_internal.h"
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
@@ -185,7 +186,6 @@ std::vector<int16_t> reversed_weights(const Convolution& c) {
 
 // The cycles of a part, with its wait for the first read and the last write.
 double cycles_of(const Selection& s, const TransposedPart& part, int64_t upscale) {
-  constexpr double kCyclesOfStart = 75;  // estimate(75): registers, filling of the pipeline
   const Convolution& c = part.convolution;
   const npu::MemoryPort& port = s.target().system.ports[static_cast<size_t>(s.target().memory.arena_port)];
   Step step{.kind = StepKind::kConv,
