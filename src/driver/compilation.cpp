@@ -134,6 +134,7 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
                                                {.passes = options.split.passes,
                                                 .loop_rounds = options.loop_rounds,
                                                 .shared_states = options.shared_states,
+                                                .shapes = options.shapes,
                                                 .for_cpu = for_cpu});
   Compilation stopped{.model = {.name = where, .nodes = std::move(import.nodes), .graph = {}},
                       .delegated = {},

@@ -227,19 +227,19 @@ Result<results::CompileReport> explained_parts(const CompileRequest& request, co
   return std::move(compiled->report);
 }
 
-// Options for LiteRT files of integers, with another file.
+// Options for LiteRT files, with another file.
 void note_litert_options(const CompileRequest& request, const Log& log) {
-  const auto note = [&](std::string option, std::string_view what) {
+  const auto note = [&](std::string option) {
     log.note({.where = std::move(option),
-              .what = fmt::format("has no effect: the model is not a LiteRT file{}", what),
+              .what = "has no effect: the model is not a LiteRT file",
               .severity = Severity::kWarning});
   };
-  if (request.rounding != options::TfliteRounding::kLiteRt && !tflite_file(request)) note("--rounding", "");
-  if (!request.shapes.empty() && !(tflite_file(request) && is_graph(request))) note("--shape", " of integers");
+  if (request.rounding != options::TfliteRounding::kLiteRt && !tflite_file(request)) note("--rounding");
+  if (!request.shapes.empty() && !tflite_file(request)) note("--shape");
 }
 
 bool has_methods(const CompileRequest& request) {
-  return !request.methods.empty() || !request.further_methods.empty();
+  return !request.methods.empty() || !request.further_methods.empty() || !signatures_of(request).empty();
 }
 
 }  // namespace

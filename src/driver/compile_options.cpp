@@ -14,6 +14,8 @@
 #include "files/file_kind.h"
 #include "files/tflite_file.h"
 #include "files/tosa_file.h"
+#include "frontend/tflite/reader.h"
+#include "frontend/tflite/signatures.h"
 #include "targets/board_list.h"
 #include "vela/vela_flags.h"
 
@@ -80,6 +82,7 @@ Result<CompileOptions> options_of(const CompileRequest& request, const Log& log)
   options.split = {static_cast<const options::PartitionOptions&>(request)};
   options.split.passes = request.passes;
   options.delegate = delegate_options_of(request);
+  options.shapes = request.shapes;
   return options;
 }
 
@@ -88,7 +91,7 @@ tflite::Rounding rounding_of(const CompileRequest& request) {
 }
 
 models::ImportOptions import_options_of(const CompileRequest& request) {
-  return {.passes = request.passes, .loop_rounds = request.loop_rounds};
+  return {.passes = request.passes, .loop_rounds = request.loop_rounds, .shapes = request.shapes};
 }
 
 namespace {
@@ -177,9 +180,11 @@ Result<FileGraph> file_graph(const CompileRequest& request, const std::string& l
   if (has_path) CARINA_CHECKED(files::check_kind(file, request.model, {kTosa, kVgf, kTflite}));
   if (files::kind_of(file) == kTflite) {
     const auto borders = request.quantize.io.empty() ? files::FloatBorders::kKept : files::FloatBorders::kCut;
-    CARINA_TRY(files::TfliteGraph graph,
-               files::sound_tflite(file, request.model, level,
-                                   {.borders = borders, .rounding = rounding_of(request), .shapes = request.shapes}));
+    CARINA_TRY(files::TfliteGraph graph, files::sound_tflite(file, request.model, level,
+                                                             {.borders = borders,
+                                                              .rounding = rounding_of(request),
+                                                              .shapes = request.shapes,
+                                                              .signature = request.signature}));
     FileGraph out{.module = std::move(graph.module)};
     for (files::NamedOperator& op : graph.operators)
       out.operators.push_back({.name = std::move(op.name), .op = std::move(op.op), .source = {}});
@@ -213,6 +218,14 @@ Result<Buffer> tflite_file(const CompileRequest& request) {
                .got = std::string(files::text_of_kind(files::kind_of(file, request.model))),
                .hint = "-o FILE.pte compiles other models",
                .fault = Fault::kUsage});
+}
+
+std::vector<std::string> signatures_of(const CompileRequest& request) {
+  const bool is_program = request.output == CompileRequest::Output::kProgram;
+  const auto file = model_file(request);
+  if (!is_program || !file || files::kind_of(*file) != files::FileKind::kTflite || !is_graph(request)) return {};
+  const auto model = tflite::read_model(*file, request.model);
+  return model ? tflite::separate_signatures(*model) : std::vector<std::string>();
 }
 
 Result<TosaGraph> read_tosa_graph(const CompileRequest& request, const Log& log) {

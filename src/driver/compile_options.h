@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "carina/buffer.h"
 #include "carina/log.h"
@@ -31,6 +32,9 @@ Result<ir::Module> graph_of(const CompileRequest& request, const std::string& le
 Result<Buffer> pt2_file(const CompileRequest& request);
 // Returns the bytes of a .tflite, which is the only input of a .tflite as the output.
 Result<Buffer> tflite_file(const CompileRequest& request);
+
+// The signatures of a LiteRT file of integers that become methods of a program; none if they have one graph.
+std::vector<std::string> signatures_of(const CompileRequest& request);
 
 // Reads a TOSA, VGF or LiteRT file as one graph (flat_tosa.h). Errors: those of graph_of() and flat_tosa().
 Result<TosaGraph> read_tosa_graph(const CompileRequest& request, const Log& log);

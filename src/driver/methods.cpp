@@ -3,11 +3,13 @@
 //   2. each model is quantized. A state has the range that all methods together have shown;
 //   3. each model is compiled, with those states and their ranges;
 //   4. the program has a plan for each, and one place for each state.
+// The signatures of a LiteRT file of integers are methods too, in steps 3 and 4.
 //   Example: prefill writes 8 rows of a cache, decode reads all and writes 1. `reset` that only writes it, and `get`
 //   that only reads it, would not have it as state if they were compiled alone.
 #include "driver/methods.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -50,8 +52,20 @@ void add_method(std::vector<Method>& methods, const CompileRequest& request, Fur
   method.request.samples = std::move(further.samples);
 }
 
+// A method of each signature, by its key.
+Result<std::vector<Method>> methods_of_signatures(const CompileRequest& request, const std::vector<std::string>& keys) {
+  if (!request.methods.empty() || !request.further_methods.empty())
+    return usage("the methods of a LiteRT file are its signatures", fmt::format("{}", fmt::join(keys, ", ")));
+  std::vector<Method> methods;
+  for (const std::string& key : keys) {
+    methods.push_back({.name = key, .request = request});
+    methods.back().request.signature = key;
+  }
+  return methods;
+}
+
 // Reads "NAME" (of the request's own model) and "NAME=MODEL[,SAMPLES]".
-Result<std::vector<Method>> methods_of(const CompileRequest& request) {
+Result<std::vector<Method>> named_methods(const CompileRequest& request) {
   std::vector<Method> methods{{.request = request}};
   for (const std::string& text : request.methods) {
     const size_t equals = text.find('=');
@@ -67,11 +81,19 @@ Result<std::vector<Method>> methods_of(const CompileRequest& request) {
                 .calibration = comma == std::string::npos ? "" : text.substr(comma + 1)});
   }
   for (const FurtherMethod& further : request.further_methods) add_method(methods, request, further);
+  return methods;
+}
+
+Result<std::vector<Method>> methods_of(const CompileRequest& request) {
+  const std::vector<std::string> signatures = signatures_of(request);
+  CARINA_TRY(std::vector<Method> methods,
+             signatures.empty() ? named_methods(request) : methods_of_signatures(request, signatures));
   std::set<std::string> names;
   for (Method& method : methods) {
     if (!std::ranges::all_of(method.name, is_name_character))
       return usage("a method's name has letters, digits, '_', '-' and '.' only", method.name);
     if (!names.insert(method.name).second) return usage("two methods have one name", method.name);
+    if (!method.request.signature.empty()) continue;
     if (is_graph(method.request)) return usage("a method is a .pt2", method.request.model);
     CARINA_TRY(method.request.file, pt2_file(method.request));
     method.request.methods.clear();
@@ -127,6 +149,7 @@ struct SharedStates {
 
 Result<SharedStates> shared_states_of(const std::vector<Method>& methods) {
   SharedStates states;
+  if (!methods.front().request.signature.empty()) return states;  // their graphs have states already
   CARINA_TRY(states.names, states_of(methods));
   if (!states.names.empty()) {
     CARINA_TRY(states.limits, limits_of(methods, states.names));
@@ -137,6 +160,10 @@ Result<SharedStates> shared_states_of(const std::vector<Method>& methods) {
 Result<Compilation> compiled_method(const Method& method, const SharedStates& states, const backends::Backend& backend,
                                     const Log& log) {
   CARINA_TRY(CompileOptions options, options_of(method.request, log));
+  if (!method.request.signature.empty()) {
+    CARINA_TRY(TosaGraph graph, read_tosa_graph(method.request, log));
+    return compile_tosa(std::move(graph), method.request.model, options, backend, log);
+  }
   options.shared_states = states.names;
   options.quantize.state_limits = states.limits;
   options.quantize.state_is_shared = true;

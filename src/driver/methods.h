@@ -8,7 +8,8 @@
 
 namespace carina::driver {
 
-// Compiles the request's model and those of `methods` to one program. Buffers of one name are one state of the program,
+// Compiles the request's model and those of `methods` to one program, or the signatures of the request's LiteRT file.
+// Buffers of one name are one state of the program,
 // if one of the methods changes them, with one scale. The report is of the request's own model, with the size of the
 // whole program; it has the reports of the other methods too, and the dump folder has the delegates of all. Errors:
 // those of compile() for each method; names that are not distinct; a file without methods, such as a .tosa; states that

@@ -6,6 +6,7 @@
 #include "files/sound_module_internal.h"
 #include "frontend/tflite/reader.h"
 #include "frontend/tflite/shapes.h"
+#include "frontend/tflite/signatures.h"
 #include "frontend/tflite/tflite.h"
 
 namespace carina::files {
@@ -13,6 +14,7 @@ namespace carina::files {
 Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level,
                                  const TfliteReading& how) {
   CARINA_TRY(tflite::Model model, tflite::read_model(file, where));
+  if (!how.signature.empty()) CARINA_CHECKED(tflite::choose_signature(model, how.signature, where));
   CARINA_CHECKED(tflite::set_shapes(model, how.shapes));
   model.subgraphs.front().rounding = how.rounding;
   TfliteGraph out;

@@ -32,9 +32,10 @@ struct TfliteReading {
   FloatBorders borders = FloatBorders::kCut;
   tflite::Rounding rounding = tflite::Rounding::kLiteRt;
   std::vector<std::string> shapes = {};  // tflite::set_shapes()
+  std::string signature = {};            // whose graph is read; empty: the first graph
 };
 
-// Reads a LiteRT file. Errors: those of sound_graph() and set_shapes().
+// Reads a LiteRT file. Errors: those of sound_graph(), choose_signature() and set_shapes().
 Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, const std::string& level,
                                  const TfliteReading& how = {});
 

@@ -14,10 +14,14 @@ Graph& Graph::operator=(const Graph&) = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 Graph::~Graph() = default;
 
-std::string Graph::unique_name(std::string_view wanted) const {
-  const std::string base(wanted.empty() ? "v" : wanted);
-  std::string name = base;
-  for (int n = 1; index_of_name_.contains(name); ++n) name = fmt::format("{}_{}", base, n);
+std::string Graph::unique_name(std::string_view wanted) {
+  std::string base(wanted.empty() ? "v" : wanted);
+  if (!index_of_name_.contains(base)) return base;
+  int& taken = taken_numbers_[base];
+  std::string name;
+  do name = fmt::format("{}_{}", base, ++taken);
+  while (index_of_name_.contains(name));
+  --taken;  // the value may not be added
   return name;
 }
 
@@ -31,7 +35,9 @@ ValueId Graph::add_value(Value value) {
 
 void Graph::rename(ValueId id, std::string_view name) {
   if (values[id.index()].name == name) return;
-  index_of_name_.erase(values[id.index()].name);
+  const std::string& before = values[id.index()].name;
+  index_of_name_.erase(before);
+  if (const size_t end = before.rfind('_'); end != std::string::npos) taken_numbers_.erase(before.substr(0, end));
   values[id.index()].name = unique_name(name);
   index_of_name_.emplace(values[id.index()].name, static_cast<uint32_t>(id.index()));
 }

@@ -97,9 +97,12 @@ struct Graph {
   void rename(ValueId id, std::string_view name);
 
  private:
-  [[nodiscard]] std::string unique_name(std::string_view wanted) const;
+  // The name that was asked for, or the first of name_1, name_2 ... that no value has.
+  [[nodiscard]] std::string unique_name(std::string_view wanted);
 
   std::unordered_map<std::string, uint32_t> index_of_name_;
+  // By name: values have all of name, name_1 ... up to this number. Thousands of values may ask for one name.
+  std::unordered_map<std::string, int> taken_numbers_;
 };
 
 // Several graphs. Nodes of control flow refer to other graphs by name. The first is the main graph.

@@ -3,6 +3,7 @@
 #include "evaluate/kernel_evaluator.h"
 #include "files/file_kind.h"
 #include "frontend/tflite/reader.h"
+#include "frontend/tflite/shapes.h"
 #include "frontend/tflite/to_aten/to_aten.h"
 #include "models/passes.h"
 #include "models/quantize.h"
@@ -31,8 +32,10 @@ bool is_float_tflite(const Buffer& file, const std::string& where) {
 
 namespace {
 
-Result<ir::Graph> read_float_tflite(const Buffer& file, const std::string& where, std::vector<pt2::ModelNode>& nodes) {
-  CARINA_TRY(const tflite::Model model, tflite::read_model(file, where));
+Result<ir::Graph> read_float_tflite(const Buffer& file, const std::string& where,
+                                    const std::vector<std::string>& shapes, std::vector<pt2::ModelNode>& nodes) {
+  CARINA_TRY(tflite::Model model, tflite::read_model(file, where));
+  CARINA_CHECKED(tflite::set_shapes(model, shapes));
   if (!tflite::computes_in_floats(model))
     return fail({.where = where,
                  .what = "a LiteRT model that does not compute in floats alone is not quantized here",
@@ -49,7 +52,7 @@ Result<ir::Graph> read_float_tflite(const Buffer& file, const std::string& where
 
 Import import_float_tflite(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
   Import result{.nodes = {}, .graph = ir::Graph()};
-  result.graph = read_float_tflite(file, where, result.nodes);
+  result.graph = read_float_tflite(file, where, options.shapes, result.nodes);
   if (!result.graph) return result;
   if (const auto normalized = normalize_graph(*result.graph, options, log); !normalized)
     result.graph = std::unexpected(normalized.error());

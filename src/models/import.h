@@ -35,6 +35,7 @@ struct ImportOptions {
   int64_t loop_rounds = 0;                   // pt2::ReadOptions::loop_rounds
   bool keep_unknown = false;                 // pt2::ReadOptions::keep_unknown
   std::set<std::string> shared_states = {};  // pt2::ReadOptions::shared_states
+  std::vector<std::string> shapes = {};      // tflite::set_shapes(), of a LiteRT file
   bool for_cpu = false;                      // normalize::normalize_for_cpu(), if the model is not quantized
 };
 

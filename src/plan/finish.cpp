@@ -25,6 +25,7 @@ Result<Finished> finish_recorded(Schedule schedule, const Material& material, co
   log_phase(CompilePhase::kMemory, context.log);
   schedule = checked("order", load_tables(std::move(schedule), context), context);
   CARINA_TRY(schedule, stage_weights(std::move(schedule), context));
+  schedule = checked("chains", chain_results(std::move(schedule), context), context);
   return Finished{.schedule = checked("finished", std::move(schedule), context),
                   .constants = std::move(encoded.constants),
                   .streams = std::move(encoded.streams)};

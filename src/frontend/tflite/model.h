@@ -110,11 +110,19 @@ struct Metadata {
   Buffer data;
 };
 
+// An entry point: a graph by a name.
+struct Signature {
+  std::string key;
+  size_t subgraph = 0;
+};
+
 struct Model {
   std::string description;
   std::vector<Subgraph> subgraphs;  // at least one; the first is the main one
   std::vector<Metadata> metadata = {};
-  bool is_part = false;  // of a graph whose other operators, and resource variables, are the CPU's
+  std::vector<Signature> signatures = {};
+  std::string signature = {};  // whose graph was made the main one (signatures.h); empty: none
+  bool is_part = false;        // of a graph whose other operators, and resource variables, are the CPU's
 };
 
 // The name of the custom operator that runs a command stream on the NPU. A file with it has been compiled: its tensors

@@ -320,6 +320,11 @@ Result<Model> FileReader::read() {
     out.subgraphs.push_back(std::move(graph));
   }
   CARINA_TRY(out.metadata, read_metadata());
+  for (uint32_t i = 0; i < size_of(model_->signature_defs()); ++i) {
+    const fb::SignatureDef& from = *model_->signature_defs()->Get(i);
+    if (from.subgraph_index() >= subgraphs) return damaged({}, "a signature of a subgraph that does not exist");
+    out.signatures.push_back({.key = text_of(from.signature_key()), .subgraph = from.subgraph_index()});
+  }
   return out;
 }
 

@@ -245,7 +245,9 @@ int block_dependency(const Schedule& schedule, std::optional<StripeId> previous,
   const auto limit = [&](const std::vector<Access>& read, const FeatureMap& operand, bool block_by_block) {
     if (!conflict(written, read)) return;
     const auto below = rows_below(schedule, before.ofm, operand);
-    dependency = below && block_by_block
+    const bool is_chained =
+        schedule.space_of(operand.tensor) == Space::kChaining;  // Vela's chains have a BLOCKDEP of 0
+    dependency = below && block_by_block && !is_chained
                      ? std::min(dependency, exact_dependency(before, first.block, jobs, *below, dependency))
                      : 0;
   };

@@ -71,7 +71,9 @@ std::vector<npu::ValueNote> value_notes(const Schedule& schedule, const Material
     if (!material.values[v]) continue;
     const View& view = *material.values[v];
     const PlanTensor& tensor = schedule[view.tensor];
-    if (!tensor.storage.valid() || schedule[tensor.storage].rolling_rows != 0) continue;
+    const bool is_kept = tensor.storage.valid() && schedule[tensor.storage].rolling_rows == 0 &&
+                         schedule.space_of(view.tensor) != Space::kChaining;
+    if (!is_kept) continue;
     const auto& location = spaces[static_cast<size_t>(schedule.space_of(view.tensor))];
     const auto layer = last_write(writes[view.tensor.index()], range_of(view));
     if (!location || !layer) continue;

@@ -59,6 +59,8 @@ struct Abilities {
   bool built_ins_read_tables = false;
   // Pools whose results are the positions of the largest elements.
   bool argmax_pools = false;
+  // Pools whose results are the smallest elements.
+  bool min_pools = false;
   // REDUCE_SUM of 8 and 16 bits. Other families use a convolution with weights of 1, which have to be fetched.
   bool sums_narrow_channels = false;
 };

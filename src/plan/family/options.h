@@ -59,8 +59,9 @@ enum class Optimization : uint8_t {
   kUnsignedBorders,    // unsigned inputs and outputs without a conversion
   kCopiedConstants,    // small constants copied to faster memory
   kSeparatedPools,     // pools as one of rows and one of columns
+  kChainedResults,     // results that the next operation reads inside the NPU
 };
-inline constexpr size_t kOptimizations = 18;
+inline constexpr size_t kOptimizations = 19;
 
 // The name of an optimization in messages: "transposed results".
 constexpr std::string_view name_of(Optimization optimization) {
@@ -81,7 +82,8 @@ constexpr std::string_view name_of(Optimization optimization) {
                                                                 "staged tables",
                                                                 "unsigned inputs and outputs",
                                                                 "copied constants",
-                                                                "separated pools"};
+                                                                "separated pools",
+                                                                "chained results"};
   return kNames[static_cast<size_t>(optimization)];
 }
 

@@ -115,7 +115,8 @@ class ShramEmitter final : public MapEmitter {
           CARINA_FIELD(IFM_PRECISION, "round_mode").set(precision, number(round_mode_of(long_factor(op.operands))));
     }
     out_.set_fields(Reg::IFM_PRECISION, precision);
-    const auto upscale = op.upscale == 1 ? npu::IfmUpscaleMode::NONE : npu::IfmUpscaleMode::NEAREST;
+    const auto upscaled = op.inserts_zeros ? npu::IfmUpscaleMode::ZEROS : npu::IfmUpscaleMode::NEAREST;
+    const auto upscale = op.upscale == 1 ? npu::IfmUpscaleMode::NONE : upscaled;
     out_.set_fields(Reg::IFM_UPSCALE, CARINA_FIELD(IFM_UPSCALE, "mode").set(0, number(upscale)));
     out_.set(Reg::IFM_PAD_TOP, op.padding.top);
     out_.set(Reg::IFM_PAD_LEFT, op.padding.left);

@@ -24,6 +24,8 @@ Result<Spaces> spaces(const Target& target) {
     if (memory.cache_bytes > 0) fast->limit_bytes = memory.cache_bytes;
     spaces[static_cast<size_t>(Space::kFastScratch)] = fast;
   }
+  spaces[static_cast<size_t>(Space::kChaining)] =
+      SpaceLocation{.limit_bytes = npu::kChainingBuffers * kChainingSlotBytes};
   return spaces;
 }
 
@@ -58,6 +60,7 @@ constinit const Family kU85{.name = "an ethos-u85",
                                           .scalar_bits = 32,
                                           .built_ins_read_tables = true,
                                           .argmax_pools = true,
+                                          .min_pools = true,
                                           .sums_narrow_channels = true}};
 
 }  // namespace carina::plan

@@ -150,9 +150,21 @@ class U85Emitter final : public MapEmitter {
     return CARINA_FIELD(IFM_PRECISION, "activation_storage").set(precision, number(storage));
   }
 
+  [[nodiscard]] npu::ActivationStorage storage_of(const FeatureMap& map) const {
+    return schedule_.space_of(map.tensor) == Space::kChaining ? npu::ActivationStorage::CHAINED
+                                                              : npu::ActivationStorage::TILE2X2;
+  }
+
+  // The address of a map: in memory, or the number of a chaining buffer.
+  void place(const FeatureMap& at, const MapRegisters& r) {
+    if (storage_of(at) == npu::ActivationStorage::TILE2X2) return map(at, r);
+    out_.set(r.region, schedule_.address_of(at.tensor) / kChainingSlotBytes);
+    out_.set(r.zero_point, at.zero_point);
+  }
+
   void stored_operand(const FeatureMap& from, const OperandRegisters& r) {
-    map(from, r.map);
-    out_.set_fields(r.precision, operand_precision(from.type, format_of(from), npu::ActivationStorage::TILE2X2));
+    place(from, r.map);
+    out_.set_fields(r.precision, operand_precision(from.type, format_of(from), storage_of(from)));
   }
 
   void scale(Reg reg, const Scaling& scaling) {
@@ -229,12 +241,13 @@ class U85Emitter final : public MapEmitter {
     out_.set(Reg::OFM_HEIGHT_M1, op.ofm.height - 1);
     out_.set(Reg::OFM_WIDTH_M1, op.ofm.width - 1);
     const TransposedMap transposed = transposed_map(op.ofm);
-    map(transposed.stored, kOfm);
+    place(transposed.stored, kOfm);
     out_.set(Reg::OFM_DEPTH_M1, op.ofm.depth - 1);
     uint64_t precision = CARINA_FIELD(OFM_PRECISION, "activation_type").set(0, number(op.ofm.type.is_signed));
     precision = CARINA_FIELD(OFM_PRECISION, "activation_precision").set(precision, number(precision_of(op.ofm.type)));
     precision = CARINA_FIELD(OFM_PRECISION, "activation_format").set(precision, number(format_of(op.ofm)));
     precision = CARINA_FIELD(OFM_PRECISION, "activation_transpose").set(precision, number(transposed.transpose));
+    precision = CARINA_FIELD(OFM_PRECISION, "activation_storage").set(precision, number(storage_of(op.ofm)));
     const auto mode = op.per_channel ? npu::OfmScaleMode::PER_CHANNEL : npu::OfmScaleMode::GLOBAL;
     precision = CARINA_FIELD(OFM_PRECISION, "scale_mode").set(precision, number(mode));
     out_.set_fields(Reg::OFM_PRECISION, precision);

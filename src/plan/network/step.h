@@ -161,7 +161,8 @@ struct Step {
 
   Kernel kernel = {};
   Padding padding = {};
-  int64_t upscale = 1;          // 2: the window moves over the IFM with each row and column twice; families with SHRAM
+  int64_t upscale = 1;          // 2: the window moves over an IFM of twice the size; families with SHRAM
+  bool inserts_zeros = false;   // how it is upscaled: zeros after each row and column; else each of them twice
   WeightsId weights = {};       // CONV, DEPTHWISE, and pools with a scale per channel
   int64_t first_channel = 0;    // of `weights`; the OFM's depth is the number of channels
   bool sparse_weights = false;  // CONV: two_of_four(weights).holds(), and the NPU has a form for them

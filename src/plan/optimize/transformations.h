@@ -61,4 +61,6 @@ Schedule choose_spaces(Schedule schedule, const Context& context);
 // Also allocates all storages. Errors: as allocate_storages() (plan/memory/allocate.h).
 Result<Schedule> stage_weights(Schedule schedule, const Context& context);
 
+Schedule chain_results(Schedule schedule, const Context& context);
+
 }  // namespace carina::plan

@@ -74,9 +74,10 @@ CARINA_PLAN_ROW(T, F(height), F(width), F(depth))
 #undef T
 #define T Step
 CARINA_PLAN_ROW(T, F(name), F(kind), F(pool), F(elementwise), F(ofm), F(ifm), F(second), F(ifm2), F(scalar),
-                F(broadcast), F(first_broadcast), F(swapped), F(kernel), F(padding), F(upscale), F(stream_block_depth),
-                F(weights), F(sparse_weights), F(first_channel), F(per_channel), F(scaling), F(operands), F(activation),
-                F(acc), F(multiplies_second), F(resize), F(dma_bytes), F(indexed), F(places), F(node))
+                F(broadcast), F(first_broadcast), F(swapped), F(kernel), F(padding), F(upscale), F(inserts_zeros),
+                F(stream_block_depth), F(weights), F(sparse_weights), F(first_channel), F(per_channel), F(scaling),
+                F(operands), F(activation), F(acc), F(multiplies_second), F(resize), F(dma_bytes), F(indexed),
+                F(places), F(node))
 #undef T
 #define T OfmBox
 CARINA_PLAN_ROW(T, F(y), F(x), F(c), F(height), F(width), F(depth))

@@ -26,6 +26,11 @@ enum class Space : uint8_t {
 };
 inline constexpr size_t kSpaces = 5;
 
+// The addresses of kChaining: a buffer holds a whole result for the schedule, of which the NPU keeps a block at a time.
+// Region 0 is the constants', so a stream that uses buffer 0 would look as if it wrote them.
+inline constexpr int64_t kChainingSlotBytes = int64_t{1} << 32;
+inline constexpr int64_t kFirstChainingSlot = 1;
+
 // Bytes of one space that hold tensors or weights. Several tensors may share one storage.
 struct Storage {
   Space space = Space::kArena;

@@ -143,6 +143,7 @@ Result<void> select_bit_shift(Selection& s) {
   // Without rounding half up, the NPU rounds down.
   if (op == TosaOp::ARITHMETIC_RIGHT_SHIFT && !s.node().attributes.get<bool>("round"))
     store.rounding = Rounding::kDouble;
+  if (op == TosaOp::ARITHMETIC_RIGHT_SHIFT) store = epilogue_of_shift(s, store);
   emit_output_elementwise(
       s, {.mode = shift_mode(op), .a = s.plain(s.input(0)), .b = s.plain(s.input(1)), .operands = {}}, store);
   return {};

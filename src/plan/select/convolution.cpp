@@ -9,7 +9,7 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
-// CONV2D, DEPTHWISE_CONV2D and TRANSPOSE_CONV2D with constant weights, with the RESCALE, CLAMP and TABLE that follow. A
+// CONV2D and DEPTHWISE_CONV2D with constant weights, with the RESCALE, CLAMP and TABLE that follow. A
 // preceding PAD becomes padding of the operation.
 namespace carina::plan {
 
@@ -30,6 +30,11 @@ Result<std::vector<Epilogue>> epilogues_of(Selection& s) {
     epilogues.push_back(s.follow(epilogue_of(rescale, node.outputs[0]), {}));
   }
   return epilogues;
+}
+
+Result<std::vector<Epilogue>> epilogues_of(Selection& s, const Convolution& c, const std::vector<int64_t>& biases) {
+  if (auto narrow = narrow_epilogue(s, c, biases)) return std::vector{*std::move(narrow)};
+  return epilogues_of(s);
 }
 
 namespace {
@@ -92,11 +97,6 @@ void lay_operand(Selection& s, Convolution& c) {
   if (has_patches(c, out)) return lay_patches(s, c, out);
   const bool is_copy = bring_channels(s, c);
   fold_columns(s, c, out, is_copy);
-}
-
-Result<std::vector<Epilogue>> epilogues_of(Selection& s, const Convolution& c, const std::vector<int64_t>& biases) {
-  if (auto narrow = narrow_epilogue(s, c, biases)) return std::vector{*std::move(narrow)};
-  return epilogues_of(s);
 }
 
 // Whether a depthwise convolution only adds the elements of each window, which pools do without weights.
@@ -198,122 +198,6 @@ Result<void> select_depthwise(Selection& s) {
   lay_tall_kernel_down(c);
   if (shared) lay_operand(s, c);
   return emit_output(s, shared ? StepKind::kConv : StepKind::kDepthwise, c, biases);
-}
-
-namespace {
-
-// The taps of one output phase along an axis. Outputs o with (o + shift) % stride == phase read the taps phase, phase +
-// stride, and so on.
-struct Phase {
-  int64_t first_output = 0;
-  int64_t outputs = 0;
-  std::vector<int64_t> taps;  // in the order of growing input positions
-  int64_t first_input = 0;    // input position of taps[0] for output `first_output`; may be negative
-};
-
-std::vector<Phase> phases_of(int64_t stride, int64_t kernel, int64_t out_pad, int64_t outputs) {
-  // Transposed convolution: out[i*stride + k + out_pad] += in[i] * w[k], so output o reads tap k from input (o -
-  // out_pad - k) / stride.
-  std::vector<Phase> phases;
-  for (int64_t first = 0; first < std::min(stride, outputs); ++first) {
-    Phase phase{.first_output = first, .outputs = (outputs - first + stride - 1) / stride, .taps = {}};
-    for (int64_t k = kernel - 1; k >= 0; --k) {
-      if ((first - out_pad - k) % stride == 0) phase.taps.push_back(k);
-    }
-    if (!phase.taps.empty()) phase.first_input = (first - out_pad - phase.taps.front()) / stride;
-    phases.push_back(std::move(phase));
-  }
-  return phases;
-}
-
-// The input rows that a phase reads, as a padded slice.
-struct Slice {
-  int64_t start = 0;
-  int64_t size = 1;
-  int64_t before = 0;
-  int64_t after = 0;
-};
-Slice slice_of(const Phase& phase, int64_t inputs) {
-  const int64_t taps = std::max<int64_t>(static_cast<int64_t>(phase.taps.size()), 1);
-  const int64_t first = phase.first_input, end = phase.first_input + phase.outputs + taps - 1;
-  const int64_t start = std::clamp<int64_t>(first, 0, inputs - 1), stop = std::clamp<int64_t>(end, start + 1, inputs);
-  return {.start = start, .size = stop - start, .before = start - first, .after = end - stop};
-}
-
-bool reads_nothing(const Phase& phase, int64_t inputs) {
-  const int64_t end = phase.first_input + phase.outputs + static_cast<int64_t>(phase.taps.size()) - 1;
-  return phase.taps.empty() || phase.first_input >= inputs || end <= 0;
-}
-
-std::vector<int16_t> phase_weights(const Convolution& c, const Phase& y, const Phase& x) {
-  const int64_t out = c.weight_shape[0], in = c.weight_shape[3];
-  if (y.taps.empty() || x.taps.empty()) return std::vector<int16_t>(static_cast<size_t>(out * in), 0);
-  const std::vector<int16_t> all = c.weights.widened();
-  std::vector<int16_t> weights;
-  for (int64_t o = 0; o < out; ++o) {
-    for (const int64_t ky : y.taps) {
-      for (const int64_t kx : x.taps) {
-        const auto* from = &all[static_cast<size_t>(((o * c.weight_shape[1] + ky) * c.weight_shape[2] + kx) * in)];
-        weights.insert(weights.end(), from, from + in);
-      }
-    }
-  }
-  return weights;
-}
-
-Result<void> emit_phase(Selection& s, const Convolution& c, const std::vector<int64_t>& biases, const View& out,
-                        const Epilogue& epilogue, Phase y, Phase x) {
-  if (reads_nothing(y, c.ifm.view.axes[1].size) || reads_nothing(x, c.ifm.view.axes[2].size)) {  // only the bias
-    y.taps.clear();
-    x.taps.clear();
-    y.first_input = x.first_input = 0;
-  }
-  const auto count = [](const Phase& p) { return std::max<int64_t>(static_cast<int64_t>(p.taps.size()), 1); };
-  const Slice rows = slice_of(y, c.ifm.view.axes[1].size), columns = slice_of(x, c.ifm.view.axes[2].size);
-  Convolution part = c;
-  part.kernel = {.height = count(y), .width = count(x)};
-  part.padding = {.top = rows.before, .bottom = rows.after, .left = columns.before, .right = columns.after};
-  part.ifm.view = sliced_axis(sliced_axis(c.ifm.view, 1, rows.start, rows.size), 2, columns.start, columns.size);
-  part.weights = phase_weights(c, y, x);
-  part.weight_shape = {c.weight_shape[0], part.kernel.height, part.kernel.width, c.weight_shape[3]};
-  const int64_t stride_y = c.kernel.stride_y, stride_x = c.kernel.stride_x;
-  const View ofm =
-      stepped_axis(stepped_axis(out, 1, y.first_output, stride_y, y.outputs), 2, x.first_output, stride_x, x.outputs);
-  lay_tall_kernel_down(part);
-  const View turned = oriented(part, ofm);
-  return emit_convolution(s, StepKind::kConv, std::move(part), biases, turned, epilogue);
-}
-
-}  // namespace
-
-// Each phase of the stride is an ordinary convolution with some of the taps. Its outputs are `stride` apart.
-Result<void> select_transpose_conv(Selection& s) {
-  CARINA_CHECKED(check_convolution_types(s));
-  Convolution c;
-  const auto& out_pad = s.node().attributes.integers("out_pad");
-  const auto& stride = s.node().attributes.integers("stride");
-  CARINA_TRY(c.weights, read_weights(s));
-  c.weight_shape = s.shape(s.input(1));
-  CARINA_TRY(const std::vector<int64_t> biases, biases_of(s, s.input(2), c.weight_shape[0]));
-  CARINA_TRY(const int64_t input_zp, s.constant_scalar(s.input(3), "input zero point"));
-  c.ifm = s.with_channels(s.input(0));
-  c.ifm.zero_point = input_zp;
-  c.kernel = {.height = c.weight_shape[1], .width = c.weight_shape[2], .stride_y = stride[0], .stride_x = stride[1]};
-  const Shape shape = s.shape(s.output());
-  CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s, c, biases));
-  for (const Epilogue& epilogue : epilogues) {
-    const View result = s.open(epilogue.value, shape);
-    // Each phase would copy its results to other channels than it computes them in. One copy of all is cheaper.
-    const bool is_direct = shape[3] == 1 || result.axes[3].stride == 1;
-    const View out = is_direct ? result : s.new_tensor("phases", shape, epilogue.type);
-    for (const Phase& y : phases_of(stride[0], c.kernel.height, out_pad[0], shape[1])) {
-      for (const Phase& x : phases_of(stride[1], c.kernel.width, out_pad[2], shape[2]))
-        CARINA_CHECKED(emit_phase(s, c, biases, out, epilogue, y, x));
-    }
-    if (!is_direct) emit_copy(s, result, out, epilogue.type);
-    s.close(epilogue.value, result, epilogue.type);
-  }
-  return {};
 }
 
 }  // namespace carina::plan

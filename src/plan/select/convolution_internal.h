@@ -23,6 +23,8 @@ Result<WeightValues> read_weights(Selection& s);
 // The epilogues of the node's sums, one per result. Sums of 48 bits exist only in the accumulators, so they are
 // computed again for each RESCALE that reads them. Errors: a reader of such sums that is not a RESCALE.
 Result<std::vector<Epilogue>> epilogues_of(Selection& s);
+// The same for weights and biases that are known, which may allow narrow_epilogue().
+Result<std::vector<Epilogue>> epilogues_of(Selection& s, const Convolution& c, const std::vector<int64_t>& biases);
 // The epilogue of two RESCALEs after sums of int48, which the NPU then computes in 32 bits. Nothing, if they may need
 // more. `c` has its weights, with the output channel as the first axis.
 std::optional<Epilogue> narrow_epilogue(Selection& s, const Convolution& c, const std::vector<int64_t>& biases);

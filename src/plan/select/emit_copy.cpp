@@ -182,12 +182,24 @@ void emit_pad(Selection& s, const View& dst, const PendingPad& pad) {
   View inner = dst;
   for (size_t i = 0; i < dst.rank(); ++i) inner = sliced_axis(inner, i, pad.before[i], pad.source.view.axes[i].size);
   if (!same_elements(inner, pad.source.view)) emit_copy(s, inner, pad.source.view, pad.source.type);
-  View rest = dst;  // the remaining part: whole in axes not yet visited
+  // The part that has been written grows axis by axis. It is as large as the next border in the other axes, so that a
+  // border is one operation, which reads the source where that is large enough and does not wait for other borders.
+  //   Example: 9x7 elements with a border of 1: two rows of 7 elements read the source, two columns of 11 the result
+  View written = inner;
   for (size_t i = 0; i < dst.rank(); ++i) {
-    const int64_t size = pad.source.view.axes[i].size;
-    if (pad.before[i] > 0) emit_fill(s, sliced_axis(rest, i, 0, pad.before[i]), pad.source, pad.fill);
-    if (pad.after[i] > 0) emit_fill(s, sliced_axis(rest, i, pad.before[i] + size, pad.after[i]), pad.source, pad.fill);
-    rest = sliced_axis(rest, i, pad.before[i], size);
+    View around = written;  // whole in this axis
+    around.offset -= pad.before[i] * dst.axes[i].stride;
+    around.axes[i].size = dst.axes[i].size;
+    const auto fill = [&](int64_t start, int64_t size) {
+      if (size == 0) return;
+      const View border = sliced_axis(around, i, start, size);
+      const bool fits =
+          std::ranges::equal(border.axes, pad.source.view.axes, std::ranges::less_equal{}, &Axis::size, &Axis::size);
+      emit_fill(s, border, fits ? pad.source : Operand{.view = written, .type = pad.source.type}, pad.fill);
+    };
+    fill(0, pad.before[i]);
+    fill(pad.before[i] + written.axes[i].size, pad.after[i]);
+    written = around;
   }
 }
 

@@ -86,7 +86,8 @@ struct Window {
   View ofm = {};
   Kernel kernel = {};
   Padding padding = {};
-  int64_t upscale = 1;  // Step::upscale
+  int64_t upscale = 1;         // Step::upscale
+  bool inserts_zeros = false;  // Step::inserts_zeros
   WeightsId weights = {};
 };
 // Emits a window operation. Errors: a kernel beyond the NPU's limit; a stride too large to be unrolled.
@@ -140,6 +141,9 @@ struct FoundRescale {
   Rescale rescale;
 };
 std::optional<FoundRescale> rescale_after(const Selection& s, ir::ValueId value);
+// The epilogue of a shift of 32-bit elements: a RESCALE that only moves and limits the result is part of it. Otherwise
+// `store`.
+Epilogue epilogue_of_shift(Selection& s, const Epilogue& store);
 // Weights without taps: one scale and one bias per channel, from the epilogue.
 WeightsId scale_table(Selection& s, const Epilogue& epilogue, int64_t channels);
 

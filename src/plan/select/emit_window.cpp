@@ -36,6 +36,7 @@ Step step_of(const Window& window, const Epilogue& epilogue) {
           .kernel = window.kernel,
           .padding = window.padding,
           .upscale = window.upscale,
+          .inserts_zeros = window.inserts_zeros,
           .weights = window.weights,
           .per_channel = has_weights,
           .scaling = has_weights ? epilogue.scaling() : simplified(epilogue.scaling()),

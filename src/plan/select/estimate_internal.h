@@ -4,6 +4,9 @@
 
 namespace carina::plan {
 
+// The cycles of any operation beside its work. estimate(75): registers, filling of the pipeline.
+inline constexpr double kCyclesOfStart = 75;
+
 // The cycles of a step in its cheapest block. Feature maps use the arena's port; weights are not counted. Rules use it
 // to choose between two forms of one operator.
 double cycles_of(const Selection& s, const Step& step);

@@ -74,8 +74,6 @@ class Reductions {
   }
 
  private:
-  static constexpr double kCyclesOfStart = 75;
-
   [[nodiscard]] FeatureMap map(int64_t channels) const {
     return {.width = count_, .depth = channels, .stride_x = channels, .type = type_};
   }

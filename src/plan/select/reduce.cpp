@@ -329,15 +329,11 @@ Result<Laid> lay_for_extreme(Selection& s, const Operand& x, size_t axis, int64_
   return Laid{.ifm = with_shape(s, fewer, {1, rows, size, 1}), .kernel = {.width = size}, .out = {1, rows, 1, 1}};
 }
 
-Result<void> max_window(Selection& s, const Laid& laid, const View& out, const Epilogue& epilogue) {
-  return emit_pool(s,
-                   {.kind = StepKind::kPool,
-                    .pool = npu::PoolingMode::MAX,
-                    .ifm = laid.ifm,
-                    .ofm = out,
-                    .kernel = laid.kernel,
-                    .padding = {}},
-                   epilogue);
+Result<void> extreme_window(Selection& s, npu::PoolingMode mode, const Laid& laid, const View& out,
+                            const Epilogue& epilogue) {
+  return emit_pool(
+      s, {.kind = StepKind::kPool, .pool = mode, .ifm = laid.ifm, .ofm = out, .kernel = laid.kernel, .padding = {}},
+      epilogue);
 }
 
 Shape without(Shape shape, size_t axis) {
@@ -351,7 +347,7 @@ Result<Operand> emit_largest(Selection& s, const Operand& x, size_t axis) {
   CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis, channels_left(s, x, axis)));
   if (laid.kernel.taps() == 1) return with_shape(s, laid.ifm, without(x.view.shape(), axis));
   const View out = s.new_tensor("largest", laid.out, x.type);
-  CARINA_CHECKED(max_window(s, laid, out, store_only({}, x.type)));
+  CARINA_CHECKED(extreme_window(s, npu::PoolingMode::MAX, laid, out, store_only({}, x.type)));
   return Operand{.view = *reshaped(out, without(x.view.shape(), axis)), .type = x.type};
 }
 
@@ -374,8 +370,16 @@ Result<void> select_reduce_extreme(Selection& s) {
     const Epilogue epilogue = s.follow(s.output(), x.type, {});
     CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis, left));
     const View out = s.open(epilogue.value, laid.out);
-    CARINA_CHECKED(max_window(s, laid, out, epilogue));
+    CARINA_CHECKED(extreme_window(s, npu::PoolingMode::MAX, laid, out, epilogue));
     s.close(epilogue.value, out, epilogue.type);
+    return {};
+  }
+  const int64_t size = x.view.axes[axis].size;
+  if (!is_max && !in_rows && x.type.bits <= 16 && s.family().abilities.min_pools && size <= npu::kMaxKernelElements) {
+    const Laid laid = lay_for_window(s, x, axis);
+    const View out = s.open(s.output(), laid.out);
+    CARINA_CHECKED(extreme_window(s, npu::PoolingMode::MIN, laid, out, store_only(s.output(), x.type)));
+    s.close(s.output(), out, x.type);
     return {};
   }
   const Epilogue epilogue = store_only(s.output(), x.type);

@@ -32,6 +32,19 @@ void take_low_bits(Selection& s, const Operand& wide, ElementType type) {
 
 }  // namespace
 
+// The softmax of LiteRT ends with such a shift. Elementwise shifts to 8 bits are in Vela's streams.
+Epilogue epilogue_of_shift(Selection& s, const Epilogue& store) {
+  const auto found = store.type == kSigned32 ? rescale_after(s, store.value) : std::nullopt;
+  if (!found || found->rescale.per_channel || !simplified(found->rescale.scaling()).is_unit() ||
+      found->rescale.out.bits > 16)
+    return store;
+  s.absorb(found->node);
+  Epilogue epilogue = s.follow(epilogue_of(found->rescale, s.graph()[found->node].outputs[0]), {});
+  epilogue.factors = store.factors;
+  epilogue.rounding = store.rounding;
+  return epilogue;
+}
+
 namespace {
 
 // The shift amount of every element, if it is one constant.
@@ -110,6 +123,7 @@ Result<void> select_shift(Selection& s) {
   }
   Epilogue epilogue = store_only(s.output(), kSigned32);
   if (down) epilogue.rounding = Rounding::kDouble;  // rounds down
+  if (!left) epilogue = epilogue_of_shift(s, epilogue);
   emit_output_elementwise(s, {.mode = mode, .a = x, .b = by, .operands = {}}, epilogue);
   return {};
 }

@@ -312,7 +312,8 @@ def depthwise(g, dtype, weights):
 @row(OP.TRANSPOSE_CONV2D, *CONV_TYPES)
 def transpose_conv(g, dtype, weights):
     n, h, w, c = g.image(8, 24, g.choice([1, 1, 2]))
-    kernel, stride, channels = [g.int(1, 5), g.int(1, 5)], [g.int(1, 4), g.int(1, 4)], g.int(1, 20)
+    kernel, channels = [g.int(1, 5), g.int(1, 5)], g.int(1, 20)
+    stride = [2, 2] if g.chance(0.5) else [g.int(1, 4), g.int(1, 4)]
     pad = [g.int(1 - kernel[0], 2), g.int(1 - kernel[0], 2), g.int(1 - kernel[1], 2), g.int(1 - kernel[1], 2)]
     out = [
         n,

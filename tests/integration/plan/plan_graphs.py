@@ -199,7 +199,7 @@ def odd_windows(g):
         )
     if kind == "transposed":
         x = g.input([n, g.int(1, 8), g.int(1, 8), c], D.INT8)
-        stride = [g.int(1, 4), g.int(1, 4)]
+        stride = [2, 2] if g.chance(0.5) else [g.int(1, 4), g.int(1, 4)]
         out_pad = [g.int(1 - k[0], 3), g.int(1 - k[0], 3), g.int(1 - k[1], 3), g.int(1 - k[1], 3)]
         out = [
             n,

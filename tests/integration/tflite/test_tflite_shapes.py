@@ -87,3 +87,40 @@ def test_wrong_shapes_are_usage_errors(content, shapes, message, run_carina, tmp
             ["compile", tmp_path / "m.tflite", "--target", "ethos-u55-128", *words, "-o", tmp_path / name], expect=2
         )
         assert message in done.stderr
+
+
+def float_network():
+    """The network above in floats."""
+    random = np.random.default_rng(5)
+    m, f = Model(), np.float32
+    x = m.input("x", (1, 6, 5, 4), f)
+    weights = m.constant("w", random.normal(0, 0.2, (6, 3, 3, 4)).astype(f))
+    made, mean, rows = m.tensor("made", (1, 6, 5, 6), f), m.tensor("mean", (1, 6), f), m.tensor("rows", (2, 3), f)
+    fields = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 0}
+    m.op("CONV_2D", [x, weights, m.constant("b", random.normal(0, 1, 6).astype(f))], [made], "Conv2DOptions", **fields)
+    m.op("MEAN", [made, m.constant("axes", np.int32([1, 2]))], [mean], "ReducerOptions", keepDims=False)
+    m.op("RESHAPE", [mean, m.constant("shape", np.int32([-1, 3]))], [rows], "ReshapeOptions", newShape=[-1, 3])
+    y = m.output("y", (2, 4), f)
+    matrix = m.constant("m", random.normal(0, 0.5, (4, 3)).astype(f))
+    m.op("FULLY_CONNECTED", [rows, matrix, -1], [y], "FullyConnectedOptions")
+    for i in (x, made, mean, rows, y):
+        m.graph.tensors[i].shapeSignature = [-1, *m.graph.tensors[i].shape[1:]]
+    return m.bytes()
+
+
+def test_batch_of_a_float_model(run_carina, tmp_path):
+    content, random = float_network(), np.random.default_rng(9)
+    (tmp_path / "m.tflite").write_bytes(content)
+    samples = random.normal(0, 1, (17, 3, 6, 5, 4)).astype(np.float32)
+    np.savez(tmp_path / "calibration.npz", x=samples[:16])
+    np.save(tmp_path / "x.npy", samples[16])
+    expected = reference(content, [samples[16]])
+    words = ["compile", tmp_path / "m.tflite", "--shape", "3,6,5,4", "--target", "ethos-u55-128"]
+    for options, decibels in ((["--quantize", "none", "--no-delegate"], 100), (["--calibrate", "calibration.npz"], 25)):
+        run_carina([*words, *options, "-o", tmp_path / "m.pte"], cwd=tmp_path)
+        run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "x.npy", "-o", tmp_path / "out"])
+        got = np.load(tmp_path / "out" / "output_0.npy")
+        assert got.shape == (6, 4)
+        assert 10 * np.log10(np.square(expected).sum() / np.square(got - expected).sum()) > decibels, options
+    wrong = run_carina([*words, "--shape", "3,6,5,5", "--quantize", "none", "-o", tmp_path / "m.pte"], expect=2)
+    assert "input x cannot have this shape" in wrong.stderr

@@ -116,6 +116,17 @@ std::vector<plan::NamedNetwork> networks() {
                    b.graph.outputs = {x};
                    return std::move(b.graph);
                  }});
+  all.push_back({.name = "several elementwise operations", .npu = "ethos-u85-256", .build = [] {
+                   plan::GraphBuilder b;
+                   const Shape shape{1, 2, 2, 8};
+                   const auto x = b.input("x", DType::kInt32, shape);
+                   auto y = x;
+                   for (const auto op : {TosaOp::SUB, TosaOp::ADD, TosaOp::SUB})
+                     y = b.op(op, {y, b.constant<int32_t>(DType::kInt32, {1, 1, 1, 1}, std::vector<int32_t>{7})},
+                              DType::kInt32, shape);
+                   b.graph.outputs = {b.op(TosaOp::SUB, {y, x}, DType::kInt32, shape)};
+                   return std::move(b.graph);
+                 }});
   all.push_back({.name = "many weights", .npu = "ethos-u65-512", .build = [] {
                    plan::GraphBuilder b;
                    auto x = b.input("x", DType::kInt8, {1, 12, 12, 64});

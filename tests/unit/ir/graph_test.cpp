@@ -29,6 +29,19 @@ TEST(Graph, equal_names_become_unique) {
   EXPECT_FALSE(graph.find_value("y").has_value());
 }
 
+TEST(Graph, first_free_number_makes_a_name_unique) {
+  Graph graph;
+  const auto add = [&](std::string_view name) { return graph.add_value(name, DType::kInt8, {1}); };
+  add("x");
+  const ValueId one = add("x"), two = add("x");
+  EXPECT_EQ(graph[two].name, "x_2");
+  graph.rename(one, "y");
+  EXPECT_EQ(graph[add("x")].name, "x_1");
+  EXPECT_EQ(graph[add("x")].name, "x_3");
+  EXPECT_EQ(graph[add("x_4")].name, "x_4");
+  EXPECT_EQ(graph[add("x")].name, "x_5");
+}
+
 TEST(Graph, unused_nodes_are_removed) {
   Graph graph = add_with_dead_abs();
   remove_dead(graph);

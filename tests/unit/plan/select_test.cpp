@@ -317,6 +317,31 @@ TEST(Select, bilinear_of_twice_the_size_is_one_average_if_halves_are_rounded_awa
   }
 }
 
+ir::Graph transposed_convolution(int64_t size, int64_t stride) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, size, size, 16});
+  const std::vector<int8_t> weights(static_cast<size_t>(8 * 3 * 3 * 16), 1);
+  const int64_t out = (size - 1) * stride + 3;
+  const auto sum =
+      b.op(TosaOp::TRANSPOSE_CONV2D,
+           {x, b.constant<int8_t>(DType::kInt8, {8, 3, 3, 16}, weights), b.scalar<int32_t>(DType::kInt32, 0),
+            b.scalar<int8_t>(DType::kInt8, 0), b.scalar<int8_t>(DType::kInt8, 0)},
+           DType::kInt32, {1, out, out, 8},
+           {{"out_pad", std::vector<int64_t>{0, 0, 0, 0}}, {"stride", std::vector<int64_t>{stride, stride}}});
+  b.graph.outputs = {b.rescale(sum, DType::kInt8, 1 << 30, 38)};
+  return std::move(b.graph);
+}
+
+TEST(Select, transposed_convolution_of_a_small_map_inserts_zeros) {
+  const auto small = finished_steps_of(transposed_convolution(4, 2));
+  ASSERT_EQ(small.size(), 1U);
+  EXPECT_TRUE(small[0].inserts_zeros);
+  EXPECT_EQ(small[0].padding, (Padding{.top = 2, .bottom = 1, .left = 2, .right = 1}));
+  EXPECT_EQ(finished_steps_of(transposed_convolution(64, 2)).size(), 4U);  // phases
+  EXPECT_EQ(finished_steps_of(transposed_convolution(4, 3)).size(), 9U);
+  EXPECT_EQ(finished_steps_of(transposed_convolution(4, 2), "ethos-u85-256").size(), 4U);
+}
+
 // Sums of int16 that fit 32 bits, which a first RESCALE shifts by 2 and a second one scales with 31 bits. With larger
 // weights they might not fit.
 TEST(Select, sums_that_fit_32_bits_are_scaled_by_31_bits) {

@@ -256,6 +256,19 @@ ValueId emit_groups(Call& call, const Sum& whole, const Grid& grid, int64_t chan
 
 }  // namespace
 
+ValueId row_products(Call& call, const RowProducts& what) {
+  const Shape matrix = call.out.shape(what.matrix);
+  const int64_t rows = call.out.shape(what.rows).elements() / matrix[3];
+  return emit_sum(call,
+                  {.op = TosaOp::CONV2D,
+                   .input = call.out.reshape(what.rows, Shape{1, 1, rows, matrix[3]}),
+                   .weights = what.matrix,
+                   .bias = what.bias,
+                   .input_zp = what.rows_zp,
+                   .weights_zp = what.matrix_zp},
+                  {.rows = {.results = 1, .used = 1}, .columns = {.results = rows, .used = rows}}, matrix[0]);
+}
+
 Result<void> convolution(Call& call) {
   const Operands at;
   CARINA_CHECKED(check_tensors(call, at, 4));
@@ -355,18 +368,11 @@ Result<void> fully_connected(Call& call) {
   if (elements == 0 || elements % depth != 0)
     return call.reject("the input is not rows of the matrix", to_string(weights), to_string(call.in(0).shape));
   CARINA_TRY(const std::vector<int64_t> bias, bias_of(call, at, channels));
-  const int64_t rows = elements / depth;
-  const ValueId input = call.out.reshape(call.value(0), Shape{1, 1, rows, depth});
-  const ValueId filters = call.out.reshape(call.value(1), Shape{channels, 1, 1, depth});
-  const Grid grid{.rows = {.results = 1, .used = 1}, .columns = {.results = rows, .used = rows}};
-  const ValueId total = emit_sum(call,
-                                 {.op = TosaOp::CONV2D,
-                                  .input = input,
-                                  .weights = filters,
-                                  .bias = bias,
-                                  .input_zp = Call::zero_point(call.in(0)),
-                                  .weights_zp = weights_zero_point(call.in(1))},
-                                 grid, channels);
+  const ValueId total = row_products(call, {.rows = call.value(0),
+                                            .matrix = call.out.reshape(call.value(1), Shape{channels, 1, 1, depth}),
+                                            .bias = bias,
+                                            .rows_zp = Call::zero_point(call.in(0)),
+                                            .matrix_zp = weights_zero_point(call.in(1))});
   const int64_t rounding = call.rounding() == Rounding::kVela ? kDoubleRound : ir::kSingleRound;
   CARINA_TRY(const ValueId result, call.out.dtype(total) == DType::kInt48 ? finish_wide(call, at, total, bias)
                                                                           : finish(call, at, total, rounding));

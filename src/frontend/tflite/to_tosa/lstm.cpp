@@ -8,6 +8,7 @@
 #include "frontend/tflite/kernels/fixed_point_16_internal.h"
 #include "frontend/tflite/kernels/lstm_internal.h"
 #include "frontend/tflite/to_tosa/ops_internal.h"
+#include "tensor/elements.h"
 
 // UNIDIRECTIONAL_SEQUENCE_LSTM of int8 with an int16 cell state, unrolled over time. kernels/lstm.cpp has the
 // equations. The gates are one matrix product each for the inputs of all steps and for the state of one step.
@@ -27,9 +28,9 @@ namespace {
 
 using ir::ValueId;
 
-constexpr int64_t kQuarter = 1024;      // 1/4 in Q3.12
-constexpr int64_t kOneQ15 = 32768;      // 1 in Q0.15
-constexpr int64_t kMostQuarters = 128;  // exp(-32) is 0
+constexpr int64_t kQuarter = 1024;     // 1/4 in Q3.12
+constexpr int64_t kOneQ15 = 32768;     // 1 in Q0.15
+constexpr int64_t kMaxQuarters = 128;  // exp(-32) is 0
 constexpr size_t kFactorSlots = 5;
 
 int64_t product_15(int64_t a, int64_t b) {
@@ -56,7 +57,7 @@ RestTables rest_tables() {
 using Factors = std::array<int64_t, kFactorSlots>;
 std::vector<Factors> factors_by_quarters() {
   std::vector<Factors> out;
-  for (unsigned quarters = 0; quarters < kMostQuarters; ++quarters) {
+  for (unsigned quarters = 0; quarters < kMaxQuarters; ++quarters) {
     Factors& factors = out.emplace_back();
     factors.fill(kOneQ15);
     // The exponential of the largest rest decides whether anything remains.
@@ -215,17 +216,8 @@ ValueId Unrolled::products(ValueId input, size_t operand, size_t weights, bool h
   if (!has_bias) bias.assign(static_cast<size_t>(width()), 0);
   const ValueId filters = out_.constant(call_.in(weights + kForgetGate).name,
                                         integer_tensor(DType::kInt8, Shape{width(), 1, 1, depth}, matrix));
-  const std::vector<int64_t> ones{1, 1};
-  const ValueId total =
-      out_.emit(TosaOp::CONV2D,
-                {out_.reshape(input, Shape{1, 1, rows, depth}), filters, out_.integers(DType::kInt32, bias),
-                 out_.integer(DType::kInt8, Call::zero_point(call_.in(operand))), out_.integer(DType::kInt8, 0)},
-                {{"pad", std::vector<int64_t>{0, 0, 0, 0}},
-                 {"stride", ones},
-                 {"dilation", ones},
-                 {"local_bound", false},
-                 {"acc_type", DType::kInt32}},
-                {.dtype = DType::kInt32, .shape = Shape{1, 1, rows, width()}, .suffix = "sum"});
+  const ValueId total = row_products(
+      call_, {.rows = input, .matrix = filters, .bias = bias, .rows_zp = Call::zero_point(call_.in(operand))});
   // LiteRT saturates the products of the inputs, but of those of the state only the sum.
   const DType type = has_bias ? DType::kInt16 : DType::kInt32;
   return out_.reshape(call_.rescale(total, {.multipliers = multipliers, .to = type}), Shape{rows, width()});
@@ -285,8 +277,8 @@ ValueId Unrolled::reciprocal(ValueId e) {
 // 4 r - less in int16, saturated: tanh of a magnitude, and twice the logistic function less 1/2.
 ValueId Unrolled::unsigned_results(ValueId magnitude, const Activations& activations) {
   ValueId z = product(magnitude, row_of(activations.z_of_input), 0);
-  if (std::ranges::min(activations.z_of_input) * kOneQ15 < -kMostQuarters * kQuarter)
-    z = binary(TosaOp::MAXIMUM, z, number(-kMostQuarters * kQuarter));
+  if (std::ranges::min(activations.z_of_input) * kOneQ15 < -kMaxQuarters * kQuarter)
+    z = binary(TosaOp::MAXIMUM, z, number(-kMaxQuarters * kQuarter));
   const ValueId r = product(reciprocal(exponential(z)), number(4), 0);
   return call_.narrowed(binary(TosaOp::SUB, r, row_of(activations.less)), DType::kInt16, 0);
 }
@@ -336,10 +328,10 @@ Result<void> sequence_lstm(Call& call) {
   constexpr float kSmallest = 1.0F / 8192;
   if (cell_scale < kSmallest)
     return call.reject("the scale of the cell state is too small", "at least 2^-13", fmt::format("{}", cell_scale));
-  constexpr int64_t kMostSteps = 1024;
+  constexpr int64_t kMaxSteps = 1024;
   Unrolled lstm(call, known);
-  if (lstm.steps() > kMostSteps)
-    return call.reject("too many steps in time to unroll", fmt::format("at most {}", kMostSteps),
+  if (lstm.steps() > kMaxSteps)
+    return call.reject("too many steps in time to unroll", fmt::format("at most {}", kMaxSteps),
                        fmt::to_string(lstm.steps()));
   return lstm.make();
 }

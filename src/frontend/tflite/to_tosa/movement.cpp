@@ -206,7 +206,10 @@ Result<void> strided_slice(Call& call) {
     return call.reject("an ellipsis, a new axis or an offset is not supported");
   if (begin.size() > shape.rank() || end.size() != begin.size() || strides.size() != begin.size())
     return call.reject("the numbers of bounds differ");
-  ValueId value = call.value(0);
+  // One slice of all axes first: an operation that takes every second row then writes the result.
+  std::vector<int64_t> start(shape.rank());
+  Shape part = shape;
+  std::vector<int64_t> steps;
   for (size_t axis = 0; axis < begin.size(); ++axis) {
     constexpr int64_t kMax = 1 << 30;
     if (strides[axis] == 0 || std::abs(strides[axis]) > kMax) return call.reject("a stride of 0");
@@ -214,16 +217,17 @@ Result<void> strided_slice(Call& call) {
     const int64_t step = std::abs(s.stride), extent = (s.count - 1) * step + 1;
     const int64_t first = s.stride > 0 ? s.begin : s.begin - extent + 1;
     if (s.count < 1 || first < 0 || first + extent > shape[axis]) return call.reject("the slice has no elements");
-    std::vector<int64_t> start(shape.rank());
     start[axis] = first;
-    Shape part = call.out.shape(value);
     part[axis] = extent;
-    value = call.out.slice(value, start, part);
-    if (s.stride < 0) {
+    steps.push_back(s.stride);
+  }
+  ValueId value = call.out.slice(call.value(0), start, part);
+  for (size_t axis = 0; axis < steps.size(); ++axis) {
+    if (steps[axis] < 0) {
       value = call.out.emit(TosaOp::REVERSE, {value}, {{"axis", static_cast<int64_t>(axis)}},
-                            {.dtype = call.out.dtype(value), .shape = part, .suffix = "reverse"});
+                            {.dtype = call.out.dtype(value), .shape = call.out.shape(value), .suffix = "reverse"});
     }
-    if (step > 1) value = every(call, value, axis, step);
+    if (std::abs(steps[axis]) > 1) value = every(call, value, axis, std::abs(steps[axis]));
   }
   return call.set(value);
 }

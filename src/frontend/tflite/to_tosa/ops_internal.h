@@ -15,4 +15,15 @@ Result<void> hyperbolic_tangent_16(Call& call);
 Result<void> softmax_16(Call& call);
 Result<void> function_16(Call& call, const std::function<float(float)>& function);
 
+// Rows of K elements, in any shape, times the rows of a matrix [N,1,1,K], with a bias for each of these: sums
+// [1,1,rows,N] of int32, or of int48 for int16.
+struct RowProducts {
+  ir::ValueId rows;
+  ir::ValueId matrix;
+  std::span<const int64_t> bias;
+  int64_t rows_zp = 0;
+  int64_t matrix_zp = 0;
+};
+ir::ValueId row_products(Call& call, const RowProducts& what);
+
 }  // namespace carina::tflite

@@ -1,15 +1,20 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <optional>
 
 #include "frontend/tflite/to_tosa/ops_internal.h"
+#include "tensor/elements.h"
 
 // SOFTMAX of int8, along the last axis, as LiteRT's reference kernel computes it in fixed point:
 //   e    = exp((x - max) * beta * scale)      Q0.31: one of 256 values
 //   sum  = sum of e / 2^12                    Q12.19
 //   r    = 1 / (sum as a number in [1/2, 1))  Q0.31, from 48/17 - 32/17 x by three Newton steps
 //   y    = e * r, shifted by what the sum's position left, and moved to the smallest integer of the type
+// Rows of two elements are one product and one lookup, since both results depend on the difference alone.
 // TOSA has no table of 32-bit values: e is put together from four tables of bytes. An NPU has one, and the planner
 // finds that the four are one.
 namespace carina::tflite {
@@ -20,8 +25,9 @@ using ir::ValueId;
 
 constexpr std::array kInputs{DType::kInt8, DType::kUInt8};
 constexpr std::array kResults{DType::kInt8, DType::kUInt8, DType::kInt16};
-constexpr size_t kDifferences = 256;    // 0 down to -255
-constexpr int64_t kLargestIndex = 127;  // of difference 0
+constexpr size_t kDifferences = 256;                                                              // 0 down to -255
+constexpr int64_t kLargestIndex = 127;                                                            // of difference 0
+constexpr int64_t kOne = int64_t{1} << 29, k48Over17 = 1515870810, kMinus32Over17 = -1010580540;  // Q2.29
 
 using Exponentials = std::array<int32_t, kDifferences>;  // by -difference
 
@@ -120,7 +126,6 @@ ValueId Softmax::exponentials(ValueId input, const Exponentials& values) {
 
 // The Newton steps give at most 2^30, and that only for a half of 2^30 and 2^30 + 1: all 2^30 halves were computed.
 Softmax::Reciprocal Softmax::reciprocal(ValueId exponentials, bool saturates) {
-  constexpr int64_t kOne = int64_t{1} << 29, k48Over17 = 1515870810, kMinus32Over17 = -1010580540;  // Q2.29
   const ValueId sum = out_.reduce(TosaOp::REDUCE_SUM, shifted_right(exponentials, number(12)), axis_);
   const ValueId zeros = out_.unary(TosaOp::CLZ, sum);
   // The sum as a number in [1/2, 1): half of the denominator 1 + x, x in [0, 1).
@@ -145,6 +150,58 @@ ValueId Softmax::scaled(ValueId exponentials, const Reciprocal& by, int bits) {
   return shifted_right(multiply_high(exponentials, by.value, by.fraction_bits), exponent);
 }
 
+// The kernel's result, before the smallest integer is added, of an element whose row has one other element.
+//   Example: `own` and `other` are exp(0) and exp(-3): the result of 5 in a row 5, 2
+int64_t share_of(int32_t own, int32_t other, int bits, bool saturates) {
+  const auto high = [](int64_t a, int64_t b, int shift) { return (a * b + (int64_t{1} << (shift - 1))) >> shift; };
+  const int64_t sum = high(own, 1, 12) + high(other, 1, 12);
+  const int zeros = std::countl_zero(static_cast<uint32_t>(sum));
+  const int64_t half = sum << (zeros - 1);
+  int64_t x = high(half, kMinus32Over17, 31) + k48Over17;
+  for (int step = 0; step < 3; ++step) x += 4 * high(x, kOne - high(half, x, 31), 31);
+  const int64_t doubled = std::min<int64_t>(2 * x, (int64_t{1} << 31) - 1);
+  const int64_t product = saturates ? high(own, doubled, 31) : high(own, x, 30);
+  return high(product, 1, 12 + 31 - bits - zeros);
+}
+
+// The table of a row of two by their difference, -255 to 255; 128 units of the index are one. Nothing if two neighbors
+// are too far apart for TOSA, which cannot matter here, as nothing is interpolated.
+std::optional<std::vector<int64_t>> table_of_two(const Exponentials& values, DType type) {
+  constexpr int64_t kMiddle = 256, kEntries = 513, kLast = static_cast<int64_t>(kDifferences) - 1;
+  const int bits = type == DType::kInt8 ? 8 : 16;
+  const bool saturates = saturation_matters(values, bits);
+  const IntegerRange range = range_of(type);
+  std::vector<int64_t> entries;
+  for (int64_t i = 0; i < kEntries; ++i) {
+    const int64_t difference = std::clamp(i - kMiddle, -kLast, kLast);
+    const auto exponential = [&](int64_t below) { return values[static_cast<size_t>(std::max<int64_t>(below, 0))]; };
+    const int64_t share = share_of(exponential(-difference), exponential(difference), bits, saturates);
+    entries.push_back(std::clamp(share + range.min, range.min, range.max));
+    if (i > 0 && std::abs(entries.back() - entries[entries.size() - 2]) > 32767) return std::nullopt;
+  }
+  return entries;
+}
+
+// Each element less the other one, times 128, by a matrix of 64 and -64; then the table.
+ValueId softmax_of_two(Call& call, const std::vector<int64_t>& entries, DType type) {
+  ir::Emitter& out = call.out;
+  const Shape shape = call.in(0).shape;
+  const std::vector<int64_t> no_bias{0, 0};
+  const ValueId matrix = out.constant(
+      "differences", integer_tensor(DType::kInt8, Shape{2, 1, 1, 2}, std::vector<int64_t>{64, -64, -64, 64}));
+  const ValueId differences = row_products(call, {.rows = call.value(0), .matrix = matrix, .bias = no_bias});
+  const ValueId index =
+      call.rescale(differences, {.multipliers = {{.multiplier = 1 << 30, .exponent = 2}}, .to = DType::kInt16});
+  ValueId result = out.emit(TosaOp::TABLE, {index, out.integers(DType::kInt16, entries)}, {},
+                            {.dtype = DType::kInt32, .shape = out.shape(index), .suffix = "table"});
+  result = call.rescale(
+      result,
+      {.multipliers = {{.multiplier = 1 << 30, .exponent = -6}}, .to = DType::kInt16, .rounding = ir::kSingleRound});
+  if (type == DType::kInt8)
+    result = call.rescale(result, {.multipliers = {{.multiplier = 1 << 30, .exponent = 1}}, .to = DType::kInt8});
+  return out.reshape(result, shape);
+}
+
 }  // namespace
 
 Result<void> softmax(Call& call) {
@@ -161,6 +218,9 @@ Result<void> softmax(Call& call) {
   const DType type = Call::type_of(call.result());
   Softmax made(call, shape);
   const Exponentials values = exponentials_of(scale);
+  if (shape[shape.rank() - 1] == 2) {
+    if (const auto entries = table_of_two(values, type)) return call.set(softmax_of_two(call, *entries, type));
+  }
   const int bits = type == DType::kInt8 ? 8 : 16;
   const ValueId exponentials = made.exponentials(call.value(0), values);
   const ValueId result =

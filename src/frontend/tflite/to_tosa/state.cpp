@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "frontend/tflite/signatures.h"
 #include "tensor/elements.h"
 
 // A subgraph that CALL_ONCE runs assigns constants: these are the initial values. Without control flow, the value of a
@@ -46,6 +47,16 @@ State::State(const Model& model, Builder& builder) : model_(model), b_(builder) 
       are_inputs_ = are_inputs_ || !has_form(graph.tensors[static_cast<size_t>(op.inputs[1])].dtype);
     }
   }
+  const auto uses = [](const Subgraph& graph, const std::string& variable) {
+    return std::ranges::any_of(
+        graph.operators, [&](const Operator& op) { return op.name == kHandle && op.options.variable == variable; });
+  };
+  const std::vector<const Subgraph*> others = graphs_of_others(model);
+  for (const Operator& op : b_.from.operators) {
+    const auto also_uses = [&](const Subgraph* graph) { return uses(*graph, op.options.variable); };
+    if (op.name == kHandle && std::ranges::any_of(others, also_uses)) shared_.insert(op.options.variable);
+  }
+  are_inputs_ = are_inputs_ || !shared_.empty();
 }
 
 void State::read_before(Variable& variable) {
@@ -79,7 +90,9 @@ void State::read_tensors() {
     const int64_t zero = zeros.empty() ? 0 : zeros.front() - (tensor.dtype == DType::kUInt8 ? 128 : 0);
     const std::vector<int64_t> values(static_cast<size_t>(tensor.shape.elements()),
                                       std::clamp(zero, range.min, range.max));
-    Variable variable{.name = tensor.name, .initial = integer_tensor(type, tensor.shape, values)};
+    // Signatures do not share tensors, whose names may be equal.
+    const std::string name = model_.signature.empty() ? tensor.name : model_.signature + "." + tensor.name;
+    Variable variable{.name = name, .initial = integer_tensor(type, tensor.shape, values)};
     read_before(variable);
     b_.values[i] = variable.now;
     tensors_.emplace(static_cast<int32_t>(i), std::move(variable));
@@ -106,7 +119,11 @@ const Subgraph* State::unused_graph() const {
     const auto runs = [&](const Operator& op) {
       return op.name == kCallOnce && op.options.init_subgraph == static_cast<int32_t>(i);
     };
-    if (std::ranges::none_of(b_.from.operators, runs)) return &model_.subgraphs[i];
+    const auto is_one_or_runs = [&](const Subgraph* graph) {
+      return graph == &model_.subgraphs[i] || std::ranges::any_of(graph->operators, runs);
+    };
+    if (std::ranges::none_of(b_.from.operators, runs) && std::ranges::none_of(graphs_of_others(model_), is_one_or_runs))
+      return &model_.subgraphs[i];
   }
   return nullptr;
 }
@@ -136,6 +153,7 @@ Result<void> State::initialize(Call& call) {
     Variable& variable = variable_of(handles[op.inputs[0]]);
     if (variable.now.valid()) return call.reject("the variable is used before CALL_ONCE", {}, variable.name);
     variable.initial = Call::graph_constant(value);
+    if (shared_.contains(handles[op.inputs[0]])) read_before(variable);
   }
   return {};
 }
@@ -156,6 +174,9 @@ Result<void> State::assign(Call& call, Variable& variable) {
   CARINA_CHECKED(call.need_type(call.in(1), kTypes));
   const bool is_known = b_.values[static_cast<size_t>(call.op().inputs[1])].valid() || call.in(1).is_constant;
   if (!is_known) return call.reject("the operand has no value", {}, call.in(1).name);
+  if (shared_.contains(handles_[call.op().inputs[0]]) && !variable.before.valid())
+    return call.reject("signatures share the variable, and this one does not initialize it", "CALL_ONCE before",
+                       variable.name);
   const ValueId value = call.value(1);
   const ir::Value& given = b_.graph[value];
   if (variable.initial.data.size() != 0 &&

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace carina::tflite {
 
 // The variables of a model while its main graph becomes nodes. A variable is read once, before its first use, and
 // written once, at the end. TOSA has variables of int8 and bool. If one has another type, all are state of the graph:
-// inputs and outputs (ir::Graph::states).
+// inputs and outputs (ir::Graph::states). A variable that signatures share is state of each of them, whether it is read
+// or written.
 //   Example: v = READ(h); y = v + x; ASSIGN(h, y)    VARIABLE h; v = VARIABLE_READ h; y = v + x; VARIABLE_WRITE h, y
 class State {
  public:
@@ -26,7 +28,7 @@ class State {
   [[nodiscard]] bool is_rejected(const Operator& op) const { return model_.is_part && has_part_in(op); }
   // Makes the nodes of an operator that acts on variables. `call` is the operator's.
   Result<void> run(Call& call);
-  // A subgraph that the main graph does not run by CALL_ONCE: a branch, a loop or another signature.
+  // A subgraph that no graph of a signature runs by CALL_ONCE: a branch, a loop, or a signature if none was chosen.
   [[nodiscard]] const Subgraph* unused_graph() const;
   // Writes the variables that have another value than before the run. The graph must have its outputs.
   void write();
@@ -49,6 +51,7 @@ class State {
   const Model& model_;
   Builder& b_;
   bool are_inputs_ = false;
+  std::set<std::string> shared_;            // resource variables that the graphs of other signatures use
   std::vector<int32_t> initialized_;        // subgraphs that CALL_ONCE has run
   std::map<int32_t, std::string> handles_;  // by tensor
   std::map<std::string, Variable> resources_;

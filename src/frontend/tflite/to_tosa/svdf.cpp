@@ -57,21 +57,13 @@ bool is_within_32_bits(const Call& call, std::span<const int32_t> bias) {
   return true;
 }
 
-ValueId new_features(Call& call, int64_t batches, int64_t filters) {
-  const int64_t inputs = call.in(0).shape[1];
-  ir::Emitter& out = call.out;
-  const std::vector<int64_t> ones{1, 1}, no_bias(static_cast<size_t>(filters), 0);
-  const ValueId total = out.emit(
-      TosaOp::CONV2D,
-      {out.reshape(call.value(0), Shape{1, 1, batches, inputs}),
-       out.reshape(call.value(kSvdfFeatures), Shape{filters, 1, 1, inputs}), out.integers(DType::kInt32, no_bias),
-       out.integer(DType::kInt8, Call::zero_point(call.in(0))), out.integer(DType::kInt8, 0)},
-      {{"pad", std::vector<int64_t>{0, 0, 0, 0}},
-       {"stride", ones},
-       {"dilation", ones},
-       {"local_bound", false},
-       {"acc_type", DType::kInt32}},
-      {.dtype = DType::kInt32, .shape = Shape{1, 1, batches, filters}, .suffix = "sum"});
+ValueId new_features(Call& call, int64_t filters) {
+  const std::vector<int64_t> no_bias(static_cast<size_t>(filters), 0);
+  const ValueId total = row_products(
+      call, {.rows = call.value(0),
+             .matrix = call.out.reshape(call.value(kSvdfFeatures), Shape{filters, 1, 1, call.in(0).shape[1]}),
+             .bias = no_bias,
+             .rows_zp = Call::zero_point(call.in(0))});
   return call.rescale(total, {.multipliers = {feature_multiplier(call)}, .to = DType::kInt16});
 }
 
@@ -91,7 +83,7 @@ Result<void> singular_value_filter(Call& call) {
   const auto bias = has_bias ? values_of<int32_t>(call.in(kSvdfBias).data.bytes()) : std::span<const int32_t>();
   if (!is_within_32_bits(call, bias)) return call.reject("the sums over time do not fit 32 bits");
   ir::Emitter& out = call.out;
-  ValueId state = out.reshape(new_features(call, batches, filters), Shape{batches, filters, 1});
+  ValueId state = out.reshape(new_features(call, filters), Shape{batches, filters, 1});
   if (memory > 1) {
     const ValueId before = out.reshape(call.value(kSvdfState), Shape{batches, filters, memory});
     state = out.concat({out.slice(before, {0, 0, 1}, Shape{batches, filters, memory - 1}), state}, 2);

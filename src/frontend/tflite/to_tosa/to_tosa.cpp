@@ -219,7 +219,7 @@ Result<ir::Module> to_tosa(const Model& model, const std::string& where) {
     errors.push_back({.where = where,
                       .what = "a subgraph that is neither the first one nor the initial state of variables",
                       .got = fmt::format("{} of {} subgraphs", other->name, model.subgraphs.size()),
-                      .hint = "control flow and further signatures are not supported"});
+                      .hint = "control flow is not supported; a .pte has a method for each signature"});
   add_inputs(b, errors);
   state.read_tensors();
   add_operators(b, state, errors);
