@@ -47,6 +47,8 @@ class Drawing:
         return self.random.random() < share
 
     def randint(self, low, high):
+        if high < low:
+            raise Unfit  # an index into an empty value
         return self.random.randint(low, high)
 
     def shuffled(self, values):

@@ -208,7 +208,8 @@ def attention(draw, x):
     q, k, v = x, *(draw.same_shape(x) if draw.chance(0.4) else x for _ in range(2))
     rows = draw.shape(x)[-2]
     boolean, added, _ = mask_of(draw, rows, rows)
-    masks = ["", "", ", is_causal=True", f", attn_mask={boolean}", f", attn_mask={added}"]
+    # PyTorch reads a mask of another type than the query's as if it had the query's (seen in float64).
+    masks = ["", "", ", is_causal=True", f", attn_mask={boolean}", f", attn_mask=({added}).to({q}.dtype)"]
     return f"F.scaled_dot_product_attention({q}, {k}, {v}{draw.choice(masks)})"
 
 
