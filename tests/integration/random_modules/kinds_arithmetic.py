@@ -9,7 +9,7 @@ templates(
     F.relu({x}); torch.relu({x}); F.relu6({x}); F.hardtanh({x}, -0.7, 1.3); F.leaky_relu({x}, 0.2); F.elu({x})
     F.selu({x}); F.celu({x}, 1.3); F.gelu({x}); F.gelu({x}, approximate='tanh'); F.silu({x}); F.mish({x})
     F.hardswish({x}); F.hardsigmoid({x}); torch.sigmoid({x}); torch.tanh({x}); F.softplus({x}); F.softsign({x})
-    F.logsigmoid({x}); F.threshold({x}, 0.1, -0.3); F.hardshrink({x}, 0.3); F.softshrink({x}, 0.3); F.tanhshrink({x})
+    F.logsigmoid({x}); F.threshold({x}, 0.1, -0.3); F.hardshrink({x}, 0.3); F.softshrink({x}, 0.3); F.tanhshrink({x} + {x}.sign())
     F.glu({x}, {a}); {x} * torch.sigmoid(1.7 * {x}); {x} * F.relu6({x} + 3) / 6
 """,
     weight=5,
@@ -123,9 +123,9 @@ templates(
     "cast",
     """
     ({x} * 4).to(torch.int32); ({x} * 10).to(torch.int64); {x}.to(torch.float64).to(torch.float32); {x}.half().float()
-    {x}.bfloat16().float(); ({x} * 20).to(torch.int8); {x}.abs().clamp(0, 200).to(torch.uint8).float()
+    {x}.bfloat16().float(); ({x} * 20).clamp(-128, 127).to(torch.int8); {x}.abs().clamp(0, 200).to(torch.uint8).float()
     ({x} > 0).to(torch.uint8); {x}.double(); {x}.bool(); ({x} * 3).int().float(); {x}.type_as({y})
-    ({x} * 100).to(torch.int16)
+    ({x} * 100).clamp(-32768, 32767).to(torch.int16)
 """,
     weight=2,
     ranks=ANY_RANK,
