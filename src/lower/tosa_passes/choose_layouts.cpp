@@ -35,6 +35,7 @@ using ir::ValueId;
 constexpr int64_t kTransposition = int64_t{1} << 40;
 constexpr int64_t kByte = int64_t{1} << 4;
 constexpr int64_t kReshape = 1;
+constexpr int64_t kImpossible = int64_t{1} << 52;  // int48: TOSA neither transposes nor reshapes it
 constexpr int kMaxRounds = 8;
 
 // A node's layout, and those in which it reads its operands.
@@ -134,7 +135,8 @@ class Search {
     for (const Layout& layout : needed) {
       if (!is_free(value, own, layout)) orders.insert(element_order(graph_[value].shape, layout));
     }
-    return static_cast<int64_t>(orders.size()) * weight(value) + static_cast<int64_t>(needed.size()) * kReshape;
+    const int64_t reshape = graph_[value].dtype == DType::kInt48 ? kImpossible : kReshape;
+    return static_cast<int64_t>(orders.size()) * weight(value) + static_cast<int64_t>(needed.size()) * reshape;
   }
 
   // Tries to remove the transposition of a value for a use, or for an output of the graph.

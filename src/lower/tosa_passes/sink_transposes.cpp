@@ -181,7 +181,8 @@ class Sinking {
   }
 
   // A value v with value = TRANSPOSE(v) {perms}. It is known, or a new transposition is added. The new one is placed as
-  // high among the elementwise operators above as possible, where elements are still narrow.
+  // high among the elementwise operators above as possible, where elements are still narrow. Not above a RESCALE of
+  // int48 sums, which TOSA neither transposes nor reshapes.
   ValueId untransposed(ValueId value, const Perms& perms) {
     if (const auto origin = origins_.find(value); origin != origins_.end() && origin->second.perms == perms)
       return origin->second.source;
@@ -201,7 +202,8 @@ class Sinking {
     if (producer != producer_.end()) {
       Node above = graph_.nodes[producer->second];
       const LayoutRow* row = row_of(above);
-      if (row != nullptr && row->data_operands == 1 && row->adjust == Adjust::kNothing && !is_per_channel(above)) {
+      if (row != nullptr && row->data_operands == 1 && row->adjust == Adjust::kNothing && !is_per_channel(above) &&
+          graph_[above.inputs[0]].dtype != DType::kInt48) {
         above.inputs[0] = untransposed(above.inputs[0], perms);
         const ir::Value result = graph_[value];
         above.outputs = {graph_.add_value(reordered_name(result.name), result.dtype, permuted(result.shape, inverse))};
