@@ -305,19 +305,20 @@ class MixedPrecision {
   }
 
   // The candidate of a plain scheme.
-  static const Measured& given_by(std::string_view spec, const std::vector<Candidate>& candidates) {
+  static auto& plain_candidate(std::string_view spec, auto& candidates) {
     const std::string name = std::string(SchemeTrials::kNamePrefix) + std::string(spec);
-    return std::ranges::find(candidates, name, [](const Candidate& one) { return one.scheme.name; })->gives;
+    return *std::ranges::find(candidates, name, [](const Candidate& one) { return one.scheme.name; });
   }
 
   // Whether weights that are rounded for their inputs reduce the noise with 8 bits.
   [[nodiscard]] bool rounding_helps(const std::vector<Candidate>& candidates) const {
-    return given_by("int8+rounded-for-inputs", candidates).noise < noise_of_8_bits_;
+    return plain_candidate("int8+rounded-for-inputs", candidates).gives.noise < noise_of_8_bits_;
   }
 
   // Whether most noise of 16-bit activations is that of 8-bit weights.
   static bool weights_limit(const std::vector<Candidate>& candidates) {
-    return given_by("int16x16", candidates).noise < 0.5 * given_by("int16x8", candidates).noise;
+    return plain_candidate("int16x16", candidates).gives.noise <
+           0.5 * plain_candidate("int16x8", candidates).gives.noise;
   }
 
   // Except for weights of 16 bits, which lose nothing.
@@ -435,9 +436,8 @@ class MixedPrecision {
   }
 
   Result<void> log_candidates(std::vector<Candidate>& candidates, size_t best) {
-    const auto wide =
-        std::ranges::find(candidates, "auto: int16x8", [](const Candidate& one) { return one.scheme.name; });
-    CARINA_CHECKED(measure_cycles(*wide));
+    Candidate& wide = plain_candidate("int16x8", candidates);
+    CARINA_CHECKED(measure_cycles(wide));
     const Measured& narrow = candidates.front().gives;
     const bool is_widened = candidates.front().scheme.widening == quantize::Widening::kWhereNeeded;
     const auto text = [&](const Measured& m) {
@@ -451,9 +451,9 @@ class MixedPrecision {
          .what = fmt::format("--quantize {}: {}. With {}: {}. With 16 bits everywhere: {}. Measured on {} samples{}",
                              candidates[best].scheme.name, text(candidates[best].gives),
                              is_widened ? "int8, which has 16 bits where they cost little" : "8 bits everywhere",
-                             text(narrow), text(wide->gives), trials_.held_out_samples(),
+                             text(narrow), text(wide.gives), trials_.held_out_samples(),
                              trials_.is_held_out() ? " that were not calibrated with" : ""),
-         .hint = hint_of_larger_budget(candidates[best].gives, wide->gives, narrow),
+         .hint = hint_of_larger_budget(candidates[best].gives, wide.gives, narrow),
          .severity = Severity::kNote});
     return {};
   }

@@ -1,5 +1,8 @@
 #include "quantize/fine_weights_internal.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -39,16 +42,20 @@ Divided divided(const ir::Value& weight) {
 
 }  // namespace
 
-void add_fine_weights(ir::Graph& graph, const std::map<ir::ValueId, NodeScheme>& results) {
-  if (results.empty()) return;
+void add_fine_weights(ir::Graph& graph, const FineLayers& layers, const Log& log) {
+  if (layers.empty()) return;
   std::vector<Node> nodes;
+  std::vector<std::string> narrow;
   for (Node& layer : graph.nodes) {
     const ValueId sum = layer.outputs.empty() ? ValueId() : layer.outputs.front();
-    const auto found = results.find(sum);
-    if (found == results.end()) {
+    const auto found = layers.find(sum);
+    const bool is_narrow = found != layers.end() && graph[sum].quantization->dtype != DType::kInt16;
+    if (is_narrow) narrow.push_back(layer.name);
+    if (found == layers.end() || is_narrow) {
       nodes.push_back(std::move(layer));
       continue;
     }
+    const NodeScheme& scheme = found->second;
     const WeightRole role = *weight_role_of(layer);
     const ValueId weight = layer.inputs[role.weight];
     auto [coarse, fine] = divided(graph[weight]);
@@ -59,8 +66,9 @@ void add_fine_weights(ir::Graph& graph, const std::map<ir::ValueId, NodeScheme>&
     };
     Node second = layer;
     second.inputs[role.weight] = graph.add_constant(graph[weight].name + "_fine", fine);
-    graph[second.inputs[role.weight]].quantization =
-        weight_parameters(fine, role.axis, found->second.weights, found->second.smallest_scale);
+    graph[second.inputs[role.weight]].quantization = weight_parameters(
+        fine, role.axis, weight_scheme_for(*graph[layer.inputs.front()].quantization, *q, scheme.weights),
+        scheme.smallest_scale);
     if (role.bias < second.inputs.size()) second.inputs[role.bias] = ValueId();
     graph[weight].constant = std::move(coarse);
     layer.outputs = {result("_coarse")};
@@ -77,6 +85,11 @@ void add_fine_weights(ir::Graph& graph, const std::map<ir::ValueId, NodeScheme>&
     nodes.push_back(std::move(add));
   }
   graph.nodes = std::move(nodes);
+  if (narrow.empty()) return;
+  log.note({.where = fmt::format("{}", fmt::join(narrow, ", ")),
+            .what = "weights of 16 bits bring nothing to a result of 8 bits: they have 8",
+            .hint = "give the result 16 bits, too (--quantize-at)",
+            .severity = Severity::kWarning});
 }
 
 }  // namespace carina::quantize

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "carina/log.h"
 #include "ir/graph.h"
 #include "quantize/scheme.h"
 
@@ -11,9 +12,11 @@ namespace carina::quantize {
 //   Example: a weight of 0.3141 and a scale of 0.01. The layer has 31 steps of it, 0.31. The 0.0041 that are missing
 //   are 103 steps of a second layer, which reads the same input and has a scale of 0.01 / 254. A sum adds both results.
 //
-// `results` are the values that the layers compute, with the schemes of 8-bit weights. Their weights have parameters
+// `layers`: what they compute, and their schemes. One whose result has 8 bits keeps one layer, which a warning says: it
+// would not show the weights' bits. Values and weights have parameters
 // already. The results of both layers have the parameters of their sum: rounding the small second result to its steps
 // costs as much as rounding the sum does, and the NPU adds without scaling. Time: linear in the weights.
-void add_fine_weights(ir::Graph& graph, const std::map<ir::ValueId, NodeScheme>& results);
+using FineLayers = std::map<ir::ValueId, NodeScheme>;
+void add_fine_weights(ir::Graph& graph, const FineLayers& layers, const Log& log);
 
 }  // namespace carina::quantize

@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <numbers>
 #include <numeric>
 
@@ -44,12 +43,12 @@ class Quantizer {
     compare_with_infinity();
     count_readers();
     const std::vector<WeightFigures> figures = weight_figures();
-    const std::map<ValueId, NodeScheme> fine = results_of_fine_weights(log);
+    const FineLayers fine = fine_layers(figures);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!left_.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], figures[n]));
     }
     keep_results_float();
-    add_fine_weights(graph_, fine);
+    add_fine_weights(graph_, fine, log);
     limit_domains(graph_);
     return {};
   }
@@ -414,49 +413,28 @@ class Quantizer {
   }
 
   [[nodiscard]] WeightFigures figures_of(size_t n, const NodeScheme& scheme) const {
-    if (!has_weights(n)) return {};
     const Node& node = graph_.nodes[n];
+    const std::optional<WeightRole> role = weight_role_of(node);
+    if (!role || !is_float_value(graph_, node.inputs.front())) return {};
+    const ir::Value& weight = graph_[node.inputs[role->weight]];
+    if (!weight.constant || weight.dtype != DType::kFp32) return {};
     const WeightScheme weights = weight_scheme_for(*graph_[node.inputs.front()].quantization,
                                                    *graph_[node.outputs.front()].quantization, scheme.weights);
     if (const WeightFigures* known = with_.figures.find(n, weights, scheme.smallest_scale)) return *known;
-    WeightFigures figures = new_figures(node, *weight_role_of(node), weights, scheme.smallest_scale);
+    WeightFigures figures = new_figures(node, *role, weights, scheme.smallest_scale);
     with_.figures.add(n, weights, scheme.smallest_scale, figures);
     return figures;
   }
 
-  // Returns the results of layers whose scheme has weights of 16 bits, with the scheme of each of their two layers.
-  // Layers with results of 8 bits would not show them.
-  [[nodiscard]] std::map<ValueId, NodeScheme> results_of_fine_weights(const Log& log) const {
-    std::map<ValueId, NodeScheme> results;
-    std::vector<std::string> narrow;
+  // Returns the results of the layers whose scheme has weights of 16 bits.
+  [[nodiscard]] FineLayers fine_layers(const std::vector<WeightFigures>& figures) const {
+    FineLayers layers;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (left_.nodes[n] || !has_weights(n)) continue;
-      NodeScheme scheme = *scheme_of_node(n).scheme;
-      if (scheme.weights.dtype != DType::kInt16) continue;
-      const Node& node = graph_.nodes[n];
-      const Quantization& result = *graph_[node.outputs.front()].quantization;
-      if (result.dtype != DType::kInt16) {
-        narrow.push_back(node.name);
-        continue;
-      }
-      scheme.weights = weight_scheme_for(*graph_[node.inputs.front()].quantization, result, scheme.weights);
-      results.emplace(node.outputs.front(), scheme);
+      const NodeScheme scheme = *scheme_of_node(n).scheme;
+      if (figures[n].role && scheme.weights.dtype == DType::kInt16)
+        layers.emplace(graph_.nodes[n].outputs.front(), scheme);
     }
-    if (!narrow.empty())
-      log.note({.where = fmt::format("{}", fmt::join(narrow, ", ")),
-                .what = "weights of 16 bits bring nothing to a result of 8 bits: they have 8",
-                .hint = "give the result 16 bits, too (--quantize-at)",
-                .severity = Severity::kWarning});
-    return results;
-  }
-
-  // Whether the node computes with constant weights.
-  [[nodiscard]] bool has_weights(size_t n) const {
-    const Node& node = graph_.nodes[n];
-    const std::optional<WeightRole> role = weight_role_of(node);
-    if (!role || !is_float_value(graph_, node.inputs.front())) return false;
-    const ir::Value& weight = graph_[node.inputs[role->weight]];
-    return weight.constant && weight.dtype == DType::kFp32;
+    return layers;
   }
 
   [[nodiscard]] WeightFigures new_figures(const Node& node, const WeightRole& role, const WeightScheme& weights,

@@ -113,7 +113,7 @@ def test_a_result_of_8_bits_keeps_8_bit_weights(measured, tmp_path):
     assert re.search(r"linear_1: weights of 16 bits bring nothing to a result of 8 bits", said)
 
 
-def test_clusters_and_rounding_are_refused(run_carina, tmp_path):
+def test_clusters_and_rounding_are_rejected(run_carina, tmp_path):
     saved(tmp_path, nn.Linear(10, 3), (10,))
     for detail in ("clustered-16", "rounded-for-inputs"):
         words = ["compile", tmp_path / "m.pt2", "-t", TARGETS[0], "-q", f"int16x16+{detail}"]
