@@ -72,12 +72,12 @@ class FastCandidates {
   // The order of weights with which the fast format takes the fewest cycles, if it gains. The order that is best in the
   // standard format, where padding zeros are decoded fast, may not be.
   [[nodiscard]] std::optional<npu::WeightOrder> gaining_order(const std::vector<size_t>& stripes, Space space) const {
-    std::optional<npu::WeightOrder> best;
     double now = 0;
     for (const size_t i : stripes) {
       const Stripe& stripe = schedule_.stripes[i];
       now += cycles(subop_of(schedule_, stripe), stripe.block, space);
     }
+    std::optional<npu::WeightOrder> best;
     double least = kWorthwhile * now;
     for (const npu::WeightOrder order : {npu::WeightOrder::DEPTH_FIRST, npu::WeightOrder::PART_KERNEL_FIRST}) {
       double sum = 0;

@@ -83,10 +83,10 @@ void Sweep::forget_kept(size_t first, size_t end) {
 }
 
 void Sweep::remember(size_t k) {
-  constexpr size_t kMost = 64;  // copies; more are not remembered, so that the pass takes linear time
+  constexpr size_t kMaxCopies = 64;  // more are not remembered, so that the pass takes linear time
   const size_t pending = queue_.size() - front_;
   Before& before = before_[k] = {.spent = spent_, .fixed = fixed_, .is_independent = is_independent()};
-  before.is_known = pending + kept_objects_.size() <= kMost;
+  before.is_known = pending + kept_objects_.size() <= kMaxCopies;
   if (!before.is_known) return;
   before.copies = copies_before_.size();
   before.pending = pending;

@@ -92,7 +92,8 @@ struct Window {
 };
 // Emits a window operation. Errors: a kernel beyond the NPU's limit; a stride too large to be unrolled.
 Result<void> emit_window(Selection& s, const Window& window, const Epilogue& epilogue);
-// As emit_window(), for a MAX or AVERAGE pool; an average has a scale, by which its sum is multiplied. Emits two pools
+// As emit_window(), for a pool of extremes or averages; an average has a scale, by which its sum is multiplied. Emits
+// two pools
 // if these take clearly fewer cycles.
 Result<void> emit_pool(Selection& s, const Window& pool, const Epilogue& epilogue);
 // Returns whether emit_pool() may emit two pools.

@@ -320,7 +320,7 @@ int64_t channels_left(const Selection& s, const Operand& x, size_t axis) {
   return is_innermost(x, axis) ? channels_after_halving(s, rows_of(x), size, x.type) : size;
 }
 
-// The axis as the width of a window; of the channels, of one-channel pixels, after maxima of halves.
+// The axis as that of a window; of the channels, of one-channel pixels, after maxima of halves.
 Result<Laid> lay_for_extreme(Selection& s, const Operand& x, size_t axis, int64_t left) {
   if (!is_innermost(x, axis)) return lay_for_window(s, x, axis);
   CARINA_TRY(const Operand fewer, largest_of_groups(s, halved_rows(s, x, left)));

@@ -14,9 +14,9 @@
 // A maximum of k x k elements reads 2 k taps instead of k^2. A window over a whole image may divide its pixels in
 // another way: 196 rows are 14 of 14.
 //
-// Maxima are exact in either order, and so is padding, which they ignore. Sums are exact where those of the first pool
-// fit int16. They are stored times two, because an average pool without a scale would divide; the scale of the second
-// pool is half as large, which changes no rounding:
+// Maxima and minima are exact in either order, and so is padding, which they ignore. Sums are exact where those of the
+// first pool fit int16. They are stored times two, because an average pool without a scale would divide; the scale of
+// the second pool is half as large, which changes no rounding:
 //   (2 sum * m + 2^s) >> (s + 1) = (sum * m + 2^(s - 1)) >> s
 // The map in between takes memory. Where it is not small, the gain has to be clear.
 namespace carina::plan {
