@@ -25,24 +25,25 @@ fi
 # Only these programs and the libraries that they link.
 cmake --build "$programs" -j "${JOBS:-2}" --target "${names[@]}"
 
-failed=0
-for name in "${names[@]}"; do
-  corpus=$build/corpus/$name
+# Runs one target and prints its line. Exit code 1 when it failed.
+fuzz() {
+  local name=$1 corpus=$build/corpus/$1 log=$build/$1.log seeds=()
   mkdir -p "$corpus"
-  seeds=()
   [ -d "fuzz/corpus/$name" ] && seeds=("fuzz/corpus/$name")
-  log=$build/$name.log
   # The edits of fuzz_program reach every pass of the front end and still find internal errors within minutes: runs of
   # seconds, which CI makes, only replay its seeds.
-  limit=(-max_total_time="$seconds")
+  local limit=(-max_total_time="$seconds")
   [ "$name" = fuzz_program ] && [ "$seconds" -lt 60 ] && limit=(-runs=0)
   if "$programs/bin/$name" "${limit[@]}" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$build/findings/$name-" \
       "$corpus" "${seeds[@]}" >"$log" 2>&1; then
     echo "fuzz: pass $name ($(grep -c . <(ls "$corpus")) inputs kept)"
   else
-    failed=1
     tail -n 40 "$log" >&2
     echo "fuzz: FAIL $name (log $log, input in $build/findings)"
+    return 1
   fi
-done
-exit $failed
+}
+export -f fuzz
+export build programs seconds
+# xargs ends with a nonzero code when a run did.
+printf '%s\n' "${names[@]}" | xargs -P "${JOBS:-2}" -I NAME bash -c 'fuzz NAME' || exit 1
