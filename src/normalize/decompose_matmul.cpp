@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "facts/aten_traits.h"
 #include "normalize/decompose_internal.h"
@@ -91,6 +92,24 @@ Result<bool> product_with_vector(Rewriter& in, const Node& node) {
   return reshaped_result(in, node, AtenOp::matmul_default, {left, right}, Shape(result));
 }
 
+// The axes with the last two swapped.
+std::vector<int64_t> swapped_axes(size_t rank) {
+  std::vector<int64_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), int64_t{0});
+  std::swap(axes[rank - 2], axes[rank - 1]);
+  return axes;
+}
+
+// A product with a constant on the left, as filters over the channels of [N,C,W], is a linear layer of the columns:
+//   W x = (x^T W^T)^T
+Result<bool> product_of_columns(Rewriter& in, const Node& node) {
+  const ValueId columns = permuted_axes(in, node.inputs[1], swapped_axes(in.shape(node.inputs[1]).rank()));
+  std::vector<int64_t> shape = dims_of(in.shape(node.outputs[0]));
+  std::swap(shape[shape.size() - 2], shape[shape.size() - 1]);
+  const ValueId rows = in.make(AtenOp::linear_default, {columns, node.inputs[0], ValueId()}, {}, Shape(shape));
+  return rewritten(in.define(node.outputs[0], AtenOp::permute_default, {rows}, {{"dims", swapped_axes(shape.size())}}));
+}
+
 Result<bool> product(Rewriter& in, const Node& node) {
   const size_t left = in.shape(node.inputs[0]).rank(), right = in.shape(node.inputs[1]).rank();
   if (left < 1 || right < 1) return false;
@@ -99,6 +118,9 @@ Result<bool> product(Rewriter& in, const Node& node) {
     const ValueId weight = transposed(in, node.inputs[1]);
     return rewritten(in.define(node.outputs[0], AtenOp::linear_default, {node.inputs[0], weight, ValueId()}, {}));
   }
+  const bool is_plain = !in[node.inputs[0]].quantization && !in[node.outputs[0]].quantization;
+  if (is_plain && is_weight_matrix(in, node.inputs[0]) && !in[node.inputs[1]].constant)
+    return product_of_columns(in, node);
   return to_bmm(in, node);
 }
 
