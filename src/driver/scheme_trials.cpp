@@ -89,8 +89,12 @@ quantize::PtqOptions SchemeTrials::quantize_options(quantize::Scheme scheme) con
           .wider_steps = options_.quantize.wider_steps()};
 }
 
-// Weights that are not equalized need a calibration of their own.
+// Weights that are not equalized need a calibration of their own, and so do graphs that 16 bits change.
 Result<ir::Graph> SchemeTrials::quantized(const quantize::Scheme& scheme) {
+  if (scheme.general.activations.dtype == DType::kInt16 && quantize::may_split_functions(model_.graph)) {
+    if (!wide_) CARINA_CHECKED(observe_with("int16x8", wide_));
+    return wide_->quantized(scheme, Log{});
+  }
   if (scheme.general.weights.equalization == quantize::Equalization::kAcrossLayers)
     return observed_->quantized(scheme, Log{});
   if (!unequalized_) CARINA_CHECKED(observe_with("int8+unequalized", unequalized_));

@@ -81,6 +81,7 @@ class SchemeTrials {
   std::optional<datasets::DataSet> calibration_;
   std::optional<quantize::Observed> observed_;
   std::optional<quantize::Observed> unequalized_;
+  std::optional<quantize::Observed> wide_;  // with 16 bits
   bool is_held_out_ = false;
   std::vector<datasets::Sample> final_samples_;    // to measure on
   std::vector<std::vector<Tensor>> final_wanted_;  // the float model's outputs for these

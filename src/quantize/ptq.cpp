@@ -17,7 +17,7 @@
 #include "quantize/similarity.h"
 #include "quantize/softmax_scores_internal.h"
 #include "quantize/state_samples.h"
-#include "quantize/steep_roots_internal.h"
+#include "quantize/steep_functions_internal.h"
 #include "quantize/uneven_rows_internal.h"
 #include "quantize/wide_steps_internal.h"
 #include "quantize/wide_values.h"
@@ -118,9 +118,8 @@ bool measures_ranges(const Scheme& scheme) {
 
 constexpr int64_t kSteps16 = 1 << 15;  // fewer: a type of 8 bits
 
-// Schemes of --quantize auto share one graph, which plain 8-bit schemes use too.
 bool has_16_bits(const Scheme& scheme) {
-  return scheme.general.activations.steps() >= kSteps16 && !scheme.name.starts_with("auto");
+  return scheme.general.activations.steps() >= kSteps16;
 }
 
 // 16 bits where they cost a few percent of the cycles, by an estimate. No value: nothing is so cheap.
@@ -206,6 +205,7 @@ struct Observed::State {
   FigureCache figures{0};
   size_t samples = 0;
   std::optional<std::vector<RangeChoice>> measured;  // per group of values
+  std::vector<std::string> steep;                    // functions whose operands 8 bits do not tell apart
 
   [[nodiscard]] Application application() {
     static const std::vector<RangeChoice> none;
@@ -356,8 +356,12 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& given
   CARINA_TRY(const datasets::DataSet samples, with_state(aten, given, options.evaluator));
   auto state = std::make_unique<State>();
   CARINA_CHECKED(even_out_rows(aten, samples, options.threads, options.evaluator, log));
-  if (has_16_bits(options.scheme))
-    CARINA_CHECKED(split_steep_roots(aten, samples, options.threads, options.evaluator, log));
+  const SteepFunctions steep = steep_functions(aten, samples, options.threads, options.evaluator);
+  if (has_16_bits(options.scheme)) {
+    CARINA_CHECKED(split_steep_functions(aten, steep, log));
+  } else {
+    for (const SteepFunctions::Found& function : steep.found) state->steep.push_back(aten[function.node].name);
+  }
   CARINA_CHECKED(equalize(aten, samples, options));
   state->graph = std::move(aten);
   state->figures = FigureCache(state->graph.nodes.size());
@@ -447,6 +451,19 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
   if (has_state) {  // gain_of_wide() does not carry the state
     CARINA_TRY(errors.sum_of_few, state_->error_of(quantized));
   }
+  constexpr double kFewDb = 30;
+  const bool has_few_db = !errors.sqnr_db.empty() && errors.worst() < kFewDb;
+  if (has_few_db && !state_->steep.empty()) {
+    log.note(
+        {.where = scheme.name,
+         .what = fmt::format("8 bits leave {:.0f} dB in {}. The operands of {} have sizes far apart, which 8 bits do "
+                             "not tell from each other",
+                             errors.worst(), has_state ? "a step" : "an output", fmt::join(state_->steep, ", ")),
+         .hint = "--quantize int16x8 and int16x16 give them several tables; --quantize auto --max-cycles 200% "
+                 "measures what they cost",
+         .severity = Severity::kNote});
+    return {};
+  }
   if (const std::optional<WideValues> values = cheap_wide_values(state_->graph)) {
     CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, values->wide, errors.sum_of_few));
     constexpr double kMuchDb = 3;
@@ -463,8 +480,7 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
     }
   }
   // What 16 bits in all values would bring to an output for which 256 steps are too few.
-  constexpr double kFewDb = 30;
-  if (errors.sqnr_db.empty() || errors.worst() >= kFewDb) return {};
+  if (!has_few_db) return {};
   CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, all_values_wide(state_->graph), errors.sum_of_few));
   if (gain_db < kMuchMoreDb) return state_->note_fine_weights(scheme, errors.worst(), errors.sum_of_few, log);
   log.note({.where = scheme.name,

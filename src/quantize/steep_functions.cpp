@@ -1,0 +1,213 @@
+#include "quantize/steep_functions_internal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "normalize/split_functions.h"
+#include "quantize/headroom_internal.h"
+#include "quantize/ptq.h"
+#include "quantize/similarity.h"
+
+namespace carina::quantize {
+
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+using normalize::Extent;
+using normalize::kPartOfRange;
+
+constexpr size_t kTableSamples = 16, kMaxOperands = 4096;  // of each sample
+constexpr double kFewDb = 35, kEnoughDb = 40, kWorthDb = 1;
+constexpr int kMaxParts = 5;
+
+using Function = std::function<double(double)>;
+
+// The function, if it is defined for positive numbers, and rises ever less.
+std::optional<Function> function_of(const Node& node) {
+  if (!node.op.is_aten()) return std::nullopt;
+  switch (node.op.aten()) {
+    case AtenOp::sqrt_default:
+      return [](double x) { return std::sqrt(x); };
+    case AtenOp::log_default:
+      return [](double x) { return std::log(x); };
+    case AtenOp::log2_default:
+      return [](double x) { return std::log2(x); };
+    case AtenOp::log10_default:
+      return [](double x) { return std::log10(x); };
+    case AtenOp::pow_Tensor_Scalar: {
+      const double exponent = node.attributes.number("exponent");
+      if (exponent <= 0 || exponent >= 1) return std::nullopt;
+      return [exponent](double x) { return std::pow(x, exponent); };
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+// What an NPU makes of a function of 16-bit integers, for operands from 0 to `largest`: a table whose entries are 128
+// integers apart, with straight lines between them.
+class Table {
+ public:
+  Table(const Function& function, double largest, double lowest)
+      : function_(function), step_(largest / 32767), lowest_(lowest) {}
+
+  [[nodiscard]] double operator()(double x) const {
+    constexpr double kApart = 128;
+    const double position = std::round(x / step_) / kApart, entry = std::floor(position);
+    const double below = at(entry * kApart), above = at((entry + 1) * kApart);
+    return below + (above - below) * (position - entry);
+  }
+
+ private:
+  // The results' integers end somewhere.
+  [[nodiscard]] double at(double integer) const { return std::max(function_(integer * step_), lowest_); }
+
+  const Function& function_;
+  double step_;
+  double lowest_;
+};
+
+// The decibels that tables for so many parts of the range leave of what the results differ by.
+double sqnr_db(const Function& function, const std::vector<float>& operands, int parts) {
+  const double largest = std::ranges::max(operands);
+  double lowest = 0;
+  for (const float x : operands) {
+    if (const double y = function(x); std::isfinite(y)) lowest = std::min(lowest, -kHeadroom * std::abs(y));
+  }
+  std::vector<Table> tables;
+  for (int k = 0; k < parts; ++k) tables.emplace_back(function, largest * std::pow(kPartOfRange, k), lowest);
+  double sum = 0, squares = 0, noise = 0;
+  for (const float x : operands) {
+    const double wanted = function(x);
+    if (!std::isfinite(wanted)) continue;
+    double found = lowest;
+    double end = largest;
+    for (const Table& table : tables) {
+      found = std::max(found, table(std::min<double>(x, end)));
+      end *= kPartOfRange;
+    }
+    sum += wanted;
+    squares += wanted * wanted;
+    noise += (found - wanted) * (found - wanted);
+  }
+  const double signal = squares - sum * sum / static_cast<double>(operands.size());
+  constexpr double kExact = 300;
+  return noise == 0 || signal <= 0 ? kExact : 10 * std::log10(signal / noise);
+}
+
+// The parts that bring enough, or nearly as much as the most parts do.
+struct Choice {
+  int parts = 1;
+  double whole_db = 0;  // of one part
+};
+
+Choice parts_for(const Function& function, const std::vector<float>& operands) {
+  Choice choice{.parts = 1, .whole_db = sqnr_db(function, operands, 1)};
+  if (choice.whole_db >= kFewDb) return choice;
+  const double wanted = std::min(kEnoughDb, sqnr_db(function, operands, kMaxParts) - kWorthDb);
+  for (double db = choice.whole_db; db < wanted; db = sqnr_db(function, operands, choice.parts)) ++choice.parts;
+  return choice;
+}
+
+struct Candidate {
+  ir::NodeId node;
+  Function function;
+  std::vector<float> operands = {};  // of the samples
+
+  // The same number of each sample, at equal distances.
+  void add(const Tensor& elements) {
+    const auto values = elements.values<float>();
+    const size_t apart = std::max<size_t>(values.size() / kMaxOperands, 1);
+    for (size_t i = 0; i < values.size(); i += apart) {
+      if (std::isfinite(values[i])) operands.push_back(values[i]);
+    }
+  }
+};
+
+std::vector<Candidate> candidates(const ir::Graph& aten) {
+  const std::vector<ir::NodeId> producers = ir::producers(aten);
+  std::vector<Candidate> found;
+  for (size_t n = 0; n < aten.nodes.size(); ++n) {
+    const Node& node = aten.nodes[n];
+    std::optional<Function> function = function_of(node);
+    if (function && producers[node.inputs[0].index()].valid() && aten[node.inputs[0]].dtype == DType::kFp32 &&
+        !aten[node.outputs[0]].quantization)
+      found.push_back({.node = ir::NodeId(n), .function = *std::move(function)});
+  }
+  return found;
+}
+
+void widen(Extent& extent, const Tensor& elements) {
+  for (const float x : elements.values<float>()) {
+    if (!std::isfinite(x)) continue;
+    extent.min = std::min<double>(extent.min, x);
+    extent.max = std::max<double>(extent.max, x);
+  }
+}
+
+}  // namespace
+
+bool may_split_functions(const ir::Graph& aten) {
+  return !candidates(aten).empty();
+}
+
+SteepFunctions steep_functions(const ir::Graph& aten, const datasets::DataSet& samples, int threads,
+                               const ir::Evaluator* evaluator) {
+  std::vector<Candidate> functions = candidates(aten);
+  SteepFunctions steep;
+  for (const Candidate& candidate : functions) {
+    for (const ValueId id : normalize::values_behind(aten, candidate.node)) steep.extents.try_emplace(id);
+  }
+  if (functions.empty()) return steep;
+  ir::Graph probe = aten;
+  probe.outputs.clear();
+  probe.states.clear();
+  for (const auto& [id, extent] : steep.extents) probe.outputs.push_back(id);
+  std::vector<std::vector<Tensor>> chosen;
+  for (const size_t number : samples.spread(kTableSamples)) {
+    if (auto sample = samples.sample(number)) chosen.push_back(std::move(*sample));
+  }
+  const auto run = run_samples(probe, chosen, {.threads = threads, .evaluator = evaluator}, Log{},
+                               [&](size_t, const std::vector<Tensor>& outputs) {
+                                 std::map<ValueId, const Tensor*> by_value;
+                                 for (size_t i = 0; i < outputs.size(); ++i) {
+                                   widen(steep.extents[probe.outputs[i]], outputs[i]);
+                                   by_value[probe.outputs[i]] = &outputs[i];
+                                 }
+                                 for (Candidate& candidate : functions)
+                                   candidate.add(*by_value[aten[candidate.node].inputs[0]]);
+                                 return true;
+                               });
+  if (!run) return {};
+  for (const Candidate& candidate : functions) {
+    const Extent& operand = steep.extents[aten[candidate.node].inputs[0]];
+    if (candidate.operands.empty() || operand.min < 0 || operand.max <= 0) continue;
+    const Choice choice = parts_for(candidate.function, candidate.operands);
+    if (choice.parts > 1)
+      steep.found.push_back({.node = candidate.node, .parts = choice.parts, .one_db = choice.whole_db});
+  }
+  return steep;
+}
+
+Result<void> split_steep_functions(ir::Graph& aten, const SteepFunctions& functions, const Log& log) {
+  std::vector<normalize::SplitFunction> split;
+  for (const SteepFunctions::Found& function : functions.found) {
+    split.push_back({.node = function.node, .parts = function.parts});
+    log.note(
+        {.where = aten[function.node].name,
+         .what = fmt::format("the sizes of its operands are far apart: one table of 16 bits would leave {:.0f} dB. "
+                             "Small operands have {} finer table{}",
+                             function.one_db, function.parts - 1, function.parts == 2 ? "" : "s"),
+         .hint = "",
+         .severity = Severity::kNote});
+  }
+  return split.empty() ? Result<void>{} : normalize::split_functions(aten, split, functions.extents);
+}
+
+}  // namespace carina::quantize
