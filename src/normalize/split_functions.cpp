@@ -81,10 +81,10 @@ class Parts {
 
   // f(min(x, end)), computed as f(factor * min(x, end)) where the end is so small that a scale of 16 bits could not
   // divide it.
-  ValueId part(const Node& function, int k) {
+  ValueId part(const Node& function, double end_of_range) {
     constexpr double kSmallestEnd = 1.0 / 128;  // scales of 16 bits are 2^-24 or larger
     const ValueId x = function.inputs[0];
-    scale_ = std::pow(kPartOfRange, k);
+    scale_ = end_of_range;
     factor_ = 1;
     while (factor_ * scale_ * extents_.at(x).max < kSmallestEnd) factor_ *= 4;
     small_.clear();
@@ -101,6 +101,10 @@ class Parts {
     switch (function.op.aten()) {
       case AtenOp::sqrt_default:
         return product(y, 1 / std::sqrt(factor_));
+      case AtenOp::rsqrt_default:
+        return product(y, std::sqrt(factor_));
+      case AtenOp::reciprocal_default:
+        return product(y, factor_);
       case AtenOp::pow_Tensor_Scalar:
         return product(y, std::pow(factor_, -function.attributes.number("exponent")));
       case AtenOp::log_default:
@@ -208,13 +212,14 @@ Result<void> split_functions(ir::Graph& aten, std::span<const SplitFunction> fun
     const auto function = std::ranges::find(functions, id, &SplitFunction::node);
     if (function == functions.end()) return false;
     Parts parts(in, producers, extents);
-    ValueId largest = parts.result_of(node, node.inputs[0]);
+    const AtenOp best_of = function->rises ? AtenOp::maximum_default : AtenOp::minimum_default;
+    ValueId best = parts.result_of(node, node.inputs[0]);
     for (int k = 1; k + 1 < function->parts; ++k) {
-      const ValueId next = parts.part(node, k);
-      largest = in.make(AtenOp::maximum_default, {largest, next}, {}, in.shape(next));
+      const ValueId next = parts.part(node, std::pow(function->part, k));
+      best = in.make(best_of, {best, next}, {}, in.shape(next));
     }
-    const ValueId last = parts.part(node, function->parts - 1);
-    return rewritten(in.define(node.outputs[0], AtenOp::maximum_default, {largest, last}, {}));
+    const ValueId last = parts.part(node, std::pow(function->part, function->parts - 1));
+    return rewritten(in.define(node.outputs[0], best_of, {best, last}, {}));
   });
 }
 

@@ -16,14 +16,13 @@ struct Extent {
   double max = 0;
 };
 
-// A function of one element that rises ever less (sqrt, log), and the number of parts of its operand's range.
+// A function of one element, and the parts of its operand's range.
 struct SplitFunction {
   ir::NodeId node;
   int parts = 2;
+  double part = 1.0 / 128;  // each part ends at this fraction of the part before it
+  bool rises = true;        // ever less, as sqrt and log do. False: it falls ever less, as 1 / x does
 };
-
-// Each part of the range ends at this fraction of the part before it.
-inline constexpr double kPartOfRange = 1.0 / 128;
 
 // Returns the values whose extents split_functions() needs: the function's operand, and what it is computed from.
 std::vector<ir::ValueId> values_behind(const ir::Graph& aten, ir::NodeId function);

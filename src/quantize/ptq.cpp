@@ -360,7 +360,7 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& given
   if (has_16_bits(options.scheme)) {
     CARINA_CHECKED(split_steep_functions(aten, steep, log));
   } else {
-    for (const SteepFunctions::Found& function : steep.found) state->steep.push_back(aten[function.node].name);
+    for (const SteepFunctions::Found& function : steep.found) state->steep.push_back(aten[function.function.node].name);
   }
   CARINA_CHECKED(equalize(aten, samples, options));
   state->graph = std::move(aten);

@@ -55,8 +55,8 @@ Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, 
 // rounding.
 Result<void> equalize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options);
 
-// Whether a scheme with 16 bits may change a float graph: it has square roots, logarithms or powers, which may get
-// several tables.
+// Whether a scheme with 16 bits may change a float graph: it has roots, logarithms, powers or reciprocals, which
+// may get several tables.
 bool may_split_functions(const ir::Graph& aten);
 
 // A float graph, and what its runs on the calibration samples have shown. Several schemes can be applied to it.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -20,30 +21,37 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 using normalize::Extent;
-using normalize::kPartOfRange;
 
-constexpr size_t kTableSamples = 16, kMaxOperands = 4096;  // of each sample
+constexpr size_t kTableSamples = 16, kMaxOperands = 512;  // of each sample
 constexpr double kFewDb = 35, kEnoughDb = 40, kWorthDb = 1;
 constexpr int kMaxParts = 5;
+constexpr std::array kParts{1.0 / 128, 1.0 / 64, 1.0 / 32, 1.0 / 16};  // of the range
 
-using Function = std::function<double(double)>;
+// A function of positive numbers: it rises ever less, or falls ever less.
+struct Function {
+  std::function<double(double)> of;
+  bool rises = true;
+};
 
-// The function, if it is defined for positive numbers, and rises ever less.
 std::optional<Function> function_of(const Node& node) {
   if (!node.op.is_aten()) return std::nullopt;
   switch (node.op.aten()) {
     case AtenOp::sqrt_default:
-      return [](double x) { return std::sqrt(x); };
+      return Function{.of = [](double x) { return std::sqrt(x); }};
     case AtenOp::log_default:
-      return [](double x) { return std::log(x); };
+      return Function{.of = [](double x) { return std::log(x); }};
     case AtenOp::log2_default:
-      return [](double x) { return std::log2(x); };
+      return Function{.of = [](double x) { return std::log2(x); }};
     case AtenOp::log10_default:
-      return [](double x) { return std::log10(x); };
+      return Function{.of = [](double x) { return std::log10(x); }};
+    case AtenOp::rsqrt_default:
+      return Function{.of = [](double x) { return 1 / std::sqrt(x); }, .rises = false};
+    case AtenOp::reciprocal_default:
+      return Function{.of = [](double x) { return 1 / x; }, .rises = false};
     case AtenOp::pow_Tensor_Scalar: {
       const double exponent = node.attributes.number("exponent");
-      if (exponent <= 0 || exponent >= 1) return std::nullopt;
-      return [exponent](double x) { return std::pow(x, exponent); };
+      if (exponent == 0 || exponent >= 1) return std::nullopt;
+      return Function{.of = [exponent](double x) { return std::pow(x, exponent); }, .rises = exponent > 0};
     }
     default:
       return std::nullopt;
@@ -54,8 +62,9 @@ std::optional<Function> function_of(const Node& node) {
 // integers apart, with straight lines between them.
 class Table {
  public:
-  Table(const Function& function, double largest, double lowest)
-      : function_(function), step_(largest / 32767), lowest_(lowest) {}
+  // `limit`: the results' integers end there. Operands have headroom, unless it would be harmful.
+  Table(const Function& function, double largest, double limit)
+      : function_(function), step_(kHeadroom * largest / 32767), limit_(limit) {}
 
   [[nodiscard]] double operator()(double x) const {
     constexpr double kApart = 128;
@@ -65,32 +74,31 @@ class Table {
   }
 
  private:
-  // The results' integers end somewhere.
-  [[nodiscard]] double at(double integer) const { return std::max(function_(integer * step_), lowest_); }
+  [[nodiscard]] double at(double integer) const { return std::clamp(function_.of(integer * step_), -limit_, limit_); }
 
   const Function& function_;
   double step_;
-  double lowest_;
+  double limit_;
 };
 
 // The decibels that tables for so many parts of the range leave of what the results differ by.
-double sqnr_db(const Function& function, const std::vector<float>& operands, int parts) {
+double sqnr_db(const Function& function, const std::vector<float>& operands, int parts, double part) {
   const double largest = std::ranges::max(operands);
-  double lowest = 0;
+  double limit = 0;
   for (const float x : operands) {
-    if (const double y = function(x); std::isfinite(y)) lowest = std::min(lowest, -kHeadroom * std::abs(y));
+    if (const double y = function.of(x); std::isfinite(y)) limit = std::max(limit, kHeadroom * std::abs(y));
   }
   std::vector<Table> tables;
-  for (int k = 0; k < parts; ++k) tables.emplace_back(function, largest * std::pow(kPartOfRange, k), lowest);
+  for (int k = 0; k < parts; ++k) tables.emplace_back(function, largest * std::pow(part, k), limit);
   double sum = 0, squares = 0, noise = 0;
   for (const float x : operands) {
-    const double wanted = function(x);
+    const double wanted = function.of(x);
     if (!std::isfinite(wanted)) continue;
-    double found = lowest;
-    double end = largest;
+    double found = tables.front()(x), end = largest;
     for (const Table& table : tables) {
-      found = std::max(found, table(std::min<double>(x, end)));
-      end *= kPartOfRange;
+      const double y = table(std::min<double>(x, end));
+      found = function.rises ? std::max(found, y) : std::min(found, y);
+      end *= part;
     }
     sum += wanted;
     squares += wanted * wanted;
@@ -101,17 +109,25 @@ double sqnr_db(const Function& function, const std::vector<float>& operands, int
   return noise == 0 || signal <= 0 ? kExact : 10 * std::log10(signal / noise);
 }
 
-// The parts that bring enough, or nearly as much as the most parts do.
 struct Choice {
   int parts = 1;
-  double whole_db = 0;  // of one part
+  double part = kParts.front();
+  double db = 0;
 };
 
+// As few parts as bring enough, or nearly as much as the most parts do.
 Choice parts_for(const Function& function, const std::vector<float>& operands) {
-  Choice choice{.parts = 1, .whole_db = sqnr_db(function, operands, 1)};
-  if (choice.whole_db >= kFewDb) return choice;
-  const double wanted = std::min(kEnoughDb, sqnr_db(function, operands, kMaxParts) - kWorthDb);
-  for (double db = choice.whole_db; db < wanted; db = sqnr_db(function, operands, choice.parts)) ++choice.parts;
+  const auto best_of = [&](int parts) {
+    Choice best{.parts = parts, .part = 0, .db = -INFINITY};
+    for (const double part : kParts) {
+      const double db = sqnr_db(function, operands, parts, part);
+      if (db > best.db) best = {.parts = parts, .part = part, .db = db};
+    }
+    return best;
+  };
+  const double wanted = std::min(kEnoughDb, best_of(kMaxParts).db - kWorthDb);
+  Choice choice{.parts = 1, .db = sqnr_db(function, operands, 1, 1)};
+  while (choice.db < wanted) choice = best_of(choice.parts + 1);
   return choice;
 }
 
@@ -188,22 +204,29 @@ SteepFunctions steep_functions(const ir::Graph& aten, const datasets::DataSet& s
   for (const Candidate& candidate : functions) {
     const Extent& operand = steep.extents[aten[candidate.node].inputs[0]];
     if (candidate.operands.empty() || operand.min < 0 || operand.max <= 0) continue;
+    const double one_db = sqnr_db(candidate.function, candidate.operands, 1, 1);
+    if (one_db >= kFewDb) continue;
     const Choice choice = parts_for(candidate.function, candidate.operands);
-    if (choice.parts > 1)
-      steep.found.push_back({.node = candidate.node, .parts = choice.parts, .one_db = choice.whole_db});
+    if (choice.parts == 1) continue;
+    steep.found.push_back({.function = {.node = candidate.node,
+                                        .parts = choice.parts,
+                                        .part = choice.part,
+                                        .rises = candidate.function.rises},
+                           .one_db = one_db});
   }
   return steep;
 }
 
 Result<void> split_steep_functions(ir::Graph& aten, const SteepFunctions& functions, const Log& log) {
   std::vector<normalize::SplitFunction> split;
-  for (const SteepFunctions::Found& function : functions.found) {
-    split.push_back({.node = function.node, .parts = function.parts});
+  for (const SteepFunctions::Found& found : functions.found) {
+    split.push_back(found.function);
+    const int finer = found.function.parts - 1;
     log.note(
-        {.where = aten[function.node].name,
+        {.where = aten[found.function.node].name,
          .what = fmt::format("the sizes of its operands are far apart: one table of 16 bits would leave {:.0f} dB. "
                              "Small operands have {} finer table{}",
-                             function.one_db, function.parts - 1, function.parts == 2 ? "" : "s"),
+                             found.one_db, finer, finer == 1 ? "" : "s"),
          .hint = "",
          .severity = Severity::kNote});
   }

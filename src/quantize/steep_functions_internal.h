@@ -11,13 +11,12 @@
 
 namespace carina::quantize {
 
-// Square roots, logarithms and powers whose operands are so often near 0 that one table of 16 bits would leave less
-// than 35 dB of what the results differ by.
+// Roots, logarithms, powers and reciprocals whose operands are so often near 0 that one table of 16 bits would leave
+// less than 35 dB of what the results differ by.
 struct SteepFunctions {
   struct Found {
-    ir::NodeId node;
-    int parts = 2;      // of the operand's range, with a table each: at most five
-    double one_db = 0;  // what one table leaves
+    normalize::SplitFunction function;  // with at most five parts
+    double one_db = 0;                  // what one table leaves
   };
   std::vector<Found> found;
   std::map<ir::ValueId, normalize::Extent> extents;  // of their operands, and of what these are computed from

@@ -1,4 +1,4 @@
-"""Square roots, logarithms and powers of numbers far apart, as of a spectrum, get several tables in 16 bits: the bits are those of the integer
+"""Roots, logarithms, powers and reciprocals of numbers far apart, as of a spectrum, get several tables in 16 bits: the bits are those of the integer
 graph and of the official reference model, and the results are nearer to eager PyTorch's."""
 
 import json
@@ -19,6 +19,8 @@ FUNCTIONS = {
     "decibels": lambda power: 10 * torch.log10(power.clamp(min=1e-5)),
     "octaves": lambda power: torch.log2(torch.maximum(power, torch.tensor(1e-4)) + 1e-6),
     "compressed": lambda power: (power + 1e-7) ** 0.3,
+    "inverse": lambda power: 1 / (power + 0.01),
+    "inverse root": lambda power: torch.rsqrt(power + 1e-3),
 }
 
 
@@ -83,7 +85,7 @@ def magnitudes(run_carina, tmp_path):
     return magnitudes_
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(16))
 def test_random_spectra_have_the_bits_of_the_integer_graph(run_carina, reference_model, magnitudes, tmp_path, seed):
     torch.manual_seed(seed)
     model = Spectrum(seed)
@@ -99,9 +101,18 @@ def test_random_spectra_have_the_bits_of_the_integer_graph(run_carina, reference
     assert np.array_equal(np.load(file), wanted)
 
 
-# With one table, int16x8 has -6 dB for logarithms, -4 for decibels, -1 for octaves and 14 for compressed powers.
+# With one table, int16x8 has -6 dB for logarithms, -4 for decibels, -1 for octaves, 14 for compressed powers, -1 for inverses and -2 for their roots.
 @pytest.mark.parametrize(
-    "function, least_db", [("magnitude", 40), ("logarithm", 35), ("decibels", 35), ("octaves", 40), ("compressed", 45)]
+    "function, least_db",
+    [
+        ("magnitude", 40),
+        ("logarithm", 35),
+        ("decibels", 35),
+        ("octaves", 40),
+        ("compressed", 45),
+        ("inverse", 50),
+        ("inverse root", 45),
+    ],
 )
 def test_functions_of_a_spectrum_gain_decibels_in_16_bits(magnitudes, function, least_db):
     model = Spectrum(0, function, "none", last=False)
