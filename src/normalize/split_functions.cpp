@@ -86,7 +86,8 @@ class Parts {
     const ValueId x = function.inputs[0];
     scale_ = end_of_range;
     factor_ = 1;
-    while (factor_ * scale_ * extents_.at(x).max < kSmallestEnd) factor_ *= 4;
+    const bool is_scalable = function.op != ir::Op(AtenOp::log1p_default);  // which is no steeper than 1 near 0
+    while (is_scalable && factor_ * scale_ * extents_.at(x).max < kSmallestEnd) factor_ *= 4;
     small_.clear();
     const ValueId y = result_of(function, small(x));
     return factor_ == 1 ? y : without_factor(function, y);

@@ -44,6 +44,8 @@ std::optional<Function> function_of(const Node& node) {
       return Function{.of = [](double x) { return std::log2(x); }};
     case AtenOp::log10_default:
       return Function{.of = [](double x) { return std::log10(x); }};
+    case AtenOp::log1p_default:
+      return Function{.of = [](double x) { return std::log1p(x); }};
     case AtenOp::rsqrt_default:
       return Function{.of = [](double x) { return 1 / std::sqrt(x); }, .rises = false};
     case AtenOp::reciprocal_default:

@@ -19,6 +19,7 @@ FUNCTIONS = {
     "decibels": lambda power: 10 * torch.log10(power.clamp(min=1e-5)),
     "octaves": lambda power: torch.log2(torch.maximum(power, torch.tensor(1e-4)) + 1e-6),
     "compressed": lambda power: (power + 1e-7) ** 0.3,
+    "loudness": lambda power: torch.log1p(100 * power),
     "inverse": lambda power: 1 / (power + 0.01),
     "inverse root": lambda power: torch.rsqrt(power + 1e-3),
 }
@@ -101,7 +102,7 @@ def test_random_spectra_have_the_bits_of_the_integer_graph(run_carina, reference
     assert np.array_equal(np.load(file), wanted)
 
 
-# With one table, int16x8 has -6 dB for logarithms, -4 for decibels, -1 for octaves, 14 for compressed powers, -1 for inverses and -2 for their roots.
+# With one table, int16x8 has -6 dB for logarithms, -4 for decibels, -1 for octaves, 14 for compressed powers, 13 for loudness, -1 for inverses and -2 for their roots.
 @pytest.mark.parametrize(
     "function, least_db",
     [
@@ -110,6 +111,7 @@ def test_random_spectra_have_the_bits_of_the_integer_graph(run_carina, reference
         ("decibels", 35),
         ("octaves", 40),
         ("compressed", 45),
+        ("loudness", 40),
         ("inverse", 50),
         ("inverse root", 45),
     ],
