@@ -68,8 +68,8 @@ class Sweep {
   // Runs the pass.
   void run(const Choice& choice);
 
-  // Returns cycles() of a run with `choice`, which differs from the choice of the last run or take() only in the given kernels
-  // and objects. Infinite if they certainly exceed `max_cycles`. The other results are incomplete afterwards.
+  // Returns cycles() of a run with `choice`, which differs from the choice of the last run or take() only in the given
+  // kernels and objects. Infinite if they certainly exceed `max_cycles`. The other results are incomplete afterwards.
   //
   // The pass begins above the changed kernels, with the copies that were pending or kept there in the last run. Where
   // none is, the kernels below do not depend on the kernels above, so it ends at the first such place below them.

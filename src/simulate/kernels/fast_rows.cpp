@@ -367,8 +367,9 @@ std::unique_ptr<FastOperation> make_fast_resize(const Work& work) {
 
 namespace {
 
-// The sum of each position's channels. Elements of all widths fit 32 bits after the zero point is subtracted: only those
-// of up to 16 bits have one. Products of sums of 32 bits and a scale may not fit a row's; they are scaled one by one.
+// The sum of each position's channels. Elements of all widths fit 32 bits after the zero point is subtracted: only
+// those of up to 16 bits have one. Products of sums of 32 bits and a scale may not fit a row's; they are scaled one by
+// one.
 class FastReduceSum final : public FastOperation {
  public:
   FastReduceSum(const Work& work, std::optional<RowOutput> output) : work_(work), output_(std::move(output)) {}
