@@ -72,6 +72,7 @@ void Sweep::run(const Choice& choice) {
   remember(0);
   while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
   spent_by_run_ = spent_;
+  copies_of_run_ = copies_before_.size();
   forget_kept(0, problem_.kernels.size());
 }
 
@@ -101,6 +102,11 @@ double Sweep::cycles_with(const Choice& choice, const Changed& changed, double m
 }
 
 double Sweep::take(const Choice& choice, const Changed& changed) {
+  // What is remembered of kernels that are visited again stays in memory until the next run.
+  if (copies_before_.size() > 2 * copies_of_run_) {
+    run(choice);
+    return spent_by_run_;
+  }
   return spent_by_run_ = pass(choice, changed, std::numeric_limits<double>::infinity(), Remember::kYes);
 }
 

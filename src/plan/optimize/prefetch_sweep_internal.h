@@ -162,6 +162,7 @@ class Sweep {
   double spent_ = 0;                       // cycles of the kernels visited so far, stalls included
   std::vector<Before> before_;             // at k: kernels k and later have been visited
   std::vector<CopyBefore> copies_before_;
+  size_t copies_of_run_ = 0;  // the size of copies_before_ after the last run()
   double spent_by_run_ = 0;
   Choice staged_;
   std::vector<int64_t> all_free_;  // by kernel: without kept copies
