@@ -144,25 +144,34 @@ void spread(const OutputStage& stage, LineVector<T>& of_channels) {
 // operation.
 bool FastOutput::prepare_upper(const OutputStage& stage, int64_t largest_acc) {
   constexpr int kUpper = 32;
+  constexpr int kMaxUpperShift = 62;  // leaves room for the rounding term in the upper half
   const size_t padded = bias_.size();
-  LineVector<int32_t> round(padded, 0), shift(padded, 0), raise(padded, 0);
+  LineVector<int32_t> round(padded, 0), round_negative(padded, 0), shift(padded, 0), raise(padded, 0);
   int32_t raised = 0;
+  bool is_signed = false;
   for (size_t c = 0; c < different_channels(stage); ++c) {
     const ChannelOutput out(stage, c, largest_acc);
-    if (!out.fits() || out.round_positive != out.round_negative) return false;
+    if (!out.fits()) return false;
     const Scaling& s = out.scaling;
-    const auto rounding = static_cast<uint64_t>(out.round_positive);
-    const int missing = std::max(0, kUpper - std::min(int{s.shift}, std::countr_zero(rounding)));
+    const auto rounding = static_cast<uint64_t>(out.round_positive),
+               negative = static_cast<uint64_t>(out.round_negative);
+    const int zeros = std::min(std::countr_zero(rounding), std::countr_zero(negative));
+    const int missing = std::max(0, kUpper - std::min(int{s.shift}, zeros));
+    if (s.shift + missing > kMaxUpperShift) return false;
     const int by_factor = std::clamp(std::countl_zero(s.multiplier) - 1, 0, missing), by_sum = missing - by_factor;
     if (out.largest << by_sum > kMax32) return false;
     bias_[c] = static_cast<int32_t>(out.bias);
     multiplier_[c] = static_cast<int32_t>(s.multiplier << by_factor);
     round[c] = static_cast<int32_t>(rounding << missing >> kUpper);
+    round_negative[c] = static_cast<int32_t>(negative << missing >> kUpper);
+    is_signed = is_signed || rounding != negative;
     shift[c] = s.shift + missing - kUpper;
     raised |= raise[c] = by_sum;
   }
-  for (LineVector<int32_t>* of_channels : {&bias_, &multiplier_, &round, &shift, &raise}) spread(stage, *of_channels);
+  for (LineVector<int32_t>* of_channels : {&bias_, &multiplier_, &round, &round_negative, &shift, &raise})
+    spread(stage, *of_channels);
   upper_round_ = std::move(round);
+  if (is_signed) upper_round_negative_ = std::move(round_negative);
   upper_shift_ = std::move(shift);
   if (raised != 0) upper_raise_ = std::move(raise);
   return true;
@@ -231,22 +240,24 @@ std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values
   Scratch& scratch = thread_scratch();
   const size_t stage_bytes = !segments_.empty() ? sizeof(int32_t) : table_.empty() ? es : 1;
   const std::span<std::byte> scaled = scratch.scaled.get(values * stage_bytes);
-  scale_output({.acc = acc,
-                .pixels = values / channels,
-                .channels = channels,
-                .scales = {.bias = bias_.data(),
-                           .multiplier = multiplier_.data(),
-                           .round_positive = round_positive_.data(),
-                           .round_negative = round_negative_.data(),
-                           .shift = shift_.data(),
-                           .upper_round = upper_round_.empty() ? nullptr : upper_round_.data(),
-                           .upper_shift = upper_shift_.empty() ? nullptr : upper_shift_.data(),
-                           .upper_raise = upper_raise_.empty() ? nullptr : upper_raise_.data()},
-                .zero_point = zero_point_,
-                .min = min_,
-                .max = max_,
-                .type = stage_type_,
-                .out = scaled.data()});
+  scale_output(
+      {.acc = acc,
+       .pixels = values / channels,
+       .channels = channels,
+       .scales = {.bias = bias_.data(),
+                  .multiplier = multiplier_.data(),
+                  .round_positive = round_positive_.data(),
+                  .round_negative = round_negative_.data(),
+                  .shift = shift_.data(),
+                  .upper_round = upper_round_.empty() ? nullptr : upper_round_.data(),
+                  .upper_round_negative = upper_round_negative_.empty() ? nullptr : upper_round_negative_.data(),
+                  .upper_shift = upper_shift_.empty() ? nullptr : upper_shift_.data(),
+                  .upper_raise = upper_raise_.empty() ? nullptr : upper_raise_.data()},
+       .zero_point = zero_point_,
+       .min = min_,
+       .max = max_,
+       .type = stage_type_,
+       .out = scaled.data()});
   if (!segments_.empty()) {
     const std::span<std::byte> looked_up = scratch.looked_up.get(values * es);
     look_up_segments(scaled, looked_up);

@@ -50,7 +50,8 @@ class FastOutput {
   LineVector<int64_t> round_positive_;
   LineVector<int64_t> round_negative_;
   LineVector<int64_t> shift_;
-  LineVector<int32_t> upper_round_;  // as in ChannelScales; empty if there is none
+  LineVector<int32_t> upper_round_;  // as in ChannelScales, like the next three; empty if there is none
+  LineVector<int32_t> upper_round_negative_;
   LineVector<int32_t> upper_shift_;
   LineVector<int32_t> upper_raise_;
   int32_t zero_point_ = 0;
