@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <bitset>
+#include <utility>
 
 #include "npu/weights/swd_plan_internal.h"
 
@@ -194,33 +195,45 @@ struct Frequent {
   size_t distinct = 0;  // number of values that occur
 };
 
-// The least count for which at least kMaxCandidates values occur as often; 1 if there is none. Higher counts than
-// kMaxCount are not told apart.
-uint32_t least_count(const Statistics& statistics, size_t& distinct) {
-  constexpr size_t kMaxCount = 63;
-  std::array<uint32_t, kMaxCount + 1> values{};  // by count
+// How many values occur how often. Higher counts than kMaxCount are not told apart.
+constexpr size_t kMaxCount = 255;
+using CountOfCounts = std::array<uint16_t, kMaxCount + 1>;
+
+CountOfCounts count_counts(const Statistics& statistics) {
+  CountOfCounts values{};
   for (size_t f = 0; f < statistics.end; ++f) ++values[std::min<size_t>(statistics.count[f], kMaxCount)];
-  distinct = statistics.end - values[0];
-  size_t count = kMaxCount, as_often = values[count];
-  while (count > 1 && as_often < kMaxCandidates) as_often += values[--count];
-  return static_cast<uint32_t>(count);
+  return values;
 }
 
-// The most frequent folded weights, sorted by frequency, then by value. Small weights are mostly the most frequent, so
-// each value is inserted close to the end of the list. Those that are too rare for it are left out first.
+// The most frequent folded weights, sorted by frequency, then by value. Counts up to kMaxCount give a value's place at
+// once. Values that occur more often are inserted, close to the end of the list, because small weights are mostly the
+// most frequent.
+//   Example: 2 values occur 5 times, 3 values 4 times: those with a count of 4 have places 2 to 4.
 Frequent most_frequent_values(const Statistics& statistics) {
-  std::array<uint64_t, kMaxCandidates> keys;
   Frequent result;
-  const uint32_t least = least_count(statistics, result.distinct);
+  CountOfCounts places = count_counts(statistics);
+  result.distinct = statistics.end - places[0];
+  const size_t often = std::min<size_t>(places[kMaxCount], kMaxCandidates);
+  size_t least = kMaxCount, before = places[kMaxCount];
+  while (least > 1 && before < kMaxCandidates) before += std::exchange(places[--least], static_cast<uint16_t>(before));
+  result.count = std::min<size_t>(before, kMaxCandidates);
+  std::array<uint64_t, kMaxCandidates> keys;
+  size_t inserted = 0;
   for (size_t f = 0; f < statistics.end; ++f) {
-    if (statistics.count[f] < least) continue;
-    const uint64_t key = uint64_t{statistics.count[f]} << 16 | (kMaxFolded - f);
-    if (result.count == kMaxCandidates && key < keys.back()) continue;
-    size_t i = result.count < kMaxCandidates ? result.count++ : kMaxCandidates - 1;
+    const uint32_t count = statistics.count[f];
+    if (count < least) continue;
+    if (count < kMaxCount) {
+      const size_t place = places[count]++;
+      if (place < kMaxCandidates) result.values[place] = static_cast<uint16_t>(f);
+      continue;
+    }
+    const uint64_t key = uint64_t{count} << 16 | (kMaxFolded - f);
+    if (inserted == kMaxCandidates && key < keys.back()) continue;
+    size_t i = inserted < kMaxCandidates ? inserted++ : kMaxCandidates - 1;
     for (; i > 0 && keys[i - 1] < key; --i) keys[i] = keys[i - 1];
     keys[i] = key;
   }
-  for (size_t i = 0; i < result.count; ++i) result.values[i] = static_cast<uint16_t>(kMaxFolded - (keys[i] & 0xFFFF));
+  for (size_t i = 0; i < often; ++i) result.values[i] = static_cast<uint16_t>(kMaxFolded - (keys[i] & 0xFFFF));
   return result;
 }
 

@@ -120,9 +120,11 @@ std::vector<StorageId> sharing_storages(const Schedule& schedule) {
   return owners;
 }
 
-int64_t allocated_bytes(Schedule schedule, Space space) {
+int64_t allocated_bytes(Schedule schedule, Space space, int64_t enough_bytes) {
   merge_storages(schedule, Sharing(schedule));
-  return plan_memory(arena_of(schedule, space).requests, npu::kBaseAlignmentBytes, PlanStrategy::kSearch).total_bytes;
+  return plan_memory(arena_of(schedule, space).requests, npu::kBaseAlignmentBytes, PlanStrategy::kSearch,
+                     {.enough_bytes = enough_bytes})
+      .total_bytes;
 }
 
 int64_t lower_bound_bytes(const Schedule& schedule, Space space) {

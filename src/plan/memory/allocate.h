@@ -14,8 +14,9 @@ namespace carina::plan {
 // storage itself.
 std::vector<StorageId> sharing_storages(const Schedule& schedule);
 
-// The bytes of a space after a trial allocation of its storages. The allocation may place results over operands.
-int64_t allocated_bytes(Schedule schedule, Space space);
+// The bytes of a space after a trial allocation of its storages. The allocation may place results over operands. Its
+// search ends when it takes no more than `enough_bytes`.
+int64_t allocated_bytes(Schedule schedule, Space space, int64_t enough_bytes);
 
 // The most bytes of a space that live at one time. No allocation takes less.
 int64_t lower_bound_bytes(const Schedule& schedule, Space space);

@@ -102,13 +102,13 @@ Schedule with_cascades(Schedule schedule, const std::vector<Cascade>& cascades) 
 namespace {
 
 // The size of the working space after allocation: all storages that may be there, without copies of weights.
-int64_t allocated_working_bytes(Schedule schedule, const Context& context) {
+int64_t allocated_working_bytes(Schedule schedule, const Context& context, int64_t enough_bytes = 0) {
   const Space working = working_space(context.target, context.family);
   for (const PlanTensor& tensor : schedule.tensors) {
     if (tensor.storage.valid() && tensor.kind == TensorKind::kIntermediate)
       schedule.storages[tensor.storage.index()].space = working;
   }
-  return allocated_bytes(std::move(schedule), working);
+  return allocated_bytes(std::move(schedule), working, enough_bytes);
 }
 
 // The approximate cycles of a schedule's kernels, one after the other.
@@ -153,7 +153,7 @@ class CascadeChooser {
 
   Cascaded run() {
     const bool smallest = context_.options.optimize == Optimize::kSize;
-    if (!smallest && search_.whole_bytes() <= limit_ && allocated_working_bytes(schedule_, context_) <= limit_)
+    if (!smallest && search_.whole_bytes() <= limit_ && allocated_working_bytes(schedule_, context_, limit_) <= limit_)
       return {.schedule = schedule_};
     if (smallest) {
       const int64_t fewest = search_.fewest_bytes();
@@ -216,7 +216,8 @@ class CascadeChooser {
       const auto choice = search_.within(limit);
       if (!choice) break;
       best = choice;
-      const int64_t allocated = allocated_working_bytes(with_cascades(schedule_, choice->cascades), context_);
+      const int64_t allocated =
+          allocated_working_bytes(with_cascades(schedule_, choice->cascades), context_, allocated_limit);
       if (allocated <= allocated_limit) break;
       limit -= allocated - allocated_limit;
     }

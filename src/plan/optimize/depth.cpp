@@ -389,11 +389,16 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
     Expected expected = expected_plan(fine, context, budget);
     cutter.join(expected.plan);
     if (joined.insert(cutter.depths()).second) {
-      candidates.push_back(cutter.alternatives());
-      candidates.back().plan = expected_plan(candidates.back(), context, budget).plan;
+      // All parts may be joined again; that plan is known.
+      const bool is_whole = std::ranges::all_of(cutter.depths(), [](const auto& parts) { return parts.size() <= 1; });
+      if (!is_whole) {
+        candidates.push_back(cutter.alternatives());
+        candidates.back().plan = expected_plan(candidates.back(), context, budget).plan;
+      }
+      const double joined_cycles = (is_whole ? whole : candidates.back()).plan->cycles;
       fine.plan = std::move(expected.plan);
       // Joined parts are in memory at the same time, which may leave too little for the copies of others.
-      if (candidates.back().plan->cycles > kWorthDividing * fine.plan->cycles) candidates.push_back(std::move(fine));
+      if (joined_cycles > kWorthDividing * fine.plan->cycles) candidates.push_back(std::move(fine));
     }
     if (!expected.is_tight) break;  // finer parts gain nothing
   }

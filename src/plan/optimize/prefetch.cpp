@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -136,7 +137,7 @@ class CopySearch {
     return least;
   }
   // The kernels whose copies depend on `reads`: of a copy that is kept, also its later reader.
-  [[nodiscard]] Sweep::Changed changed_by(const std::vector<KernelRead>& reads) const {
+  [[nodiscard]] Sweep::Changed changed_by(std::span<const KernelRead> reads) const {
     Sweep::Changed changed{.first = reads.front().first, .last = 0};
     for (const auto& [k, r] : reads) {
       changed.first = std::min(changed.first, k);
@@ -160,25 +161,27 @@ class CopySearch {
 
   // Keeps the `change` of the choice if the total becomes faster; otherwise reverts it.
   template <typename Change>
-  bool is_better(const std::vector<KernelRead>& reads, const Change& change) {
+  bool is_better(std::span<const KernelRead> reads, const Change& change) {
     if (done()) return false;
-    std::vector<uint8_t> before;
+    before_.clear();
     double least = least_of_choice_;
     for (const auto& [k, r] : reads) {
-      before.push_back(choice_[k]);
+      before_.push_back(choice_[k]);
       choice_[k] = static_cast<uint8_t>(change(choice_[k], r));
-      least += least_cycles(k, choice_[k]) - least_cycles(k, before.back());
+      least += least_cycles(k, choice_[k]) - least_cycles(k, before_.back());
     }
     work_ += choice_.size();
     const bool may_gain = least + kMinGainCycles <= cycles_ + kRounding;
-    if (may_gain) is_swept_ = false;
-    if (may_gain &&
-        sweep_.cycles_with(choice_, changed_by(reads), cycles_ - kMinGainCycles) + kMinGainCycles <= cycles_) {
-      least_of_choice_ = least;
-      sweep();
-      return true;
+    if (may_gain) {
+      is_swept_ = false;
+      const Sweep::Changed changed = changed_by(reads);
+      if (sweep_.cycles_with(choice_, changed, cycles_ - kMinGainCycles) + kMinGainCycles <= cycles_) {
+        least_of_choice_ = least;
+        cycles_ = sweep_.take(choice_, changed);
+        return true;
+      }
     }
-    for (size_t i = reads.size(); i-- > 0;) choice_[reads[i].first] = before[i];
+    for (size_t i = reads.size(); i-- > 0;) choice_[reads[i].first] = before_[i];
     return false;
   }
   bool try_all(size_t object) {
@@ -189,7 +192,7 @@ class CopySearch {
     return shared || apart || in_place;
   }
   bool try_one(const KernelRead& read) {
-    const std::vector<KernelRead> one{read};
+    const std::span one(&read, 1);
     const bool copied = is_better(one, [](uint8_t choice, size_t r) { return choice ^ copy_bit(r); });
     if (!is_shared(object_of(read.first, read.second))) return copied;
     return is_better(one, [](uint8_t choice, size_t r) { return choice ^ keep_bit(r); }) || copied;
@@ -233,7 +236,8 @@ class CopySearch {
   std::vector<size_t> fixed_of_;                  // by kernel
   std::vector<std::vector<KernelRead>> readers_;  // by object: the readers that gain from a copy
   NextReaders next_;
-  bool is_swept_ = false;  // whether the last pass was a run with `choice_`
+  std::vector<uint8_t> before_;  // the choice of the reads that a try changes
+  bool is_swept_ = false;        // whether the last pass was a run with `choice_`
   double cycles_ = 0;
   double least_cycles_ = 0;     // of all kernels with any choice, if none waits
   double least_of_choice_ = 0;  // with `choice_`

@@ -18,8 +18,8 @@
 // copy (a table that is loaded) may read such a copy too. Its demand stands after the fixed copy's in the queue, and
 // parts are scheduled from the last to the first, so it is complete before the fixed copy starts. Time: one
 // visit per kernel and one step per part of a copy. The search (prefetch.cpp) runs the pass for thousands of choices
-// that differ in one kernel, so cycles_with() begins at that kernel, with the copies that are pending then, and ends
-// where no copy is.
+// that differ in one kernel, so cycles_with() and take() begin at that kernel, with the copies that are pending then,
+// and end where no copy is.
 // Tried before: copies whose memory is taken from their first byte on, which dropped copies that fit (docs/adr/0035).
 namespace carina::plan {
 
@@ -72,6 +72,7 @@ void Sweep::run(const Choice& choice) {
   remember(0);
   while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
   spent_by_run_ = spent_;
+  copies_of_run_ = copies_before_.size();
   forget_kept(0, problem_.kernels.size());
 }
 
@@ -97,6 +98,19 @@ void Sweep::remember(size_t k) {
 }
 
 double Sweep::cycles_with(const Choice& choice, const Changed& changed, double max_cycles) {
+  return pass(choice, changed, max_cycles, Remember::kNo);
+}
+
+double Sweep::take(const Choice& choice, const Changed& changed) {
+  // What is remembered of kernels that are visited again stays in memory until the next run.
+  if (copies_before_.size() > 2 * copies_of_run_) {
+    run(choice);
+    return spent_by_run_;
+  }
+  return spent_by_run_ = pass(choice, changed, std::numeric_limits<double>::infinity(), Remember::kYes);
+}
+
+double Sweep::pass(const Choice& choice, const Changed& changed, double max_cycles, Remember remembers) {
   constexpr double kRounding = 1;  // of sums in another order, in cycles
   choice_ = &choice;
   size_t top = changed.last + 1;
@@ -109,14 +123,19 @@ double Sweep::cycles_with(const Choice& choice, const Changed& changed, double m
     visit(--k);
     if (spent_ + min_cycles_before_[k] > max_cycles + kRounding) break;
     if (k == 0) {
+      if (remembers == Remember::kYes) remember(0);
       while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
       cycles = spent_;
       break;
     }
     if (k <= changed.first && before_[k].is_independent && is_independent()) {
       cycles = spent_ + (spent_by_run_ - before_[k].spent);
+      if (remembers == Remember::kNo) break;
+      const double longer = spent_ - before_[k].spent;
+      for (size_t i = 0; i <= k; ++i) before_[i].spent += longer;
       break;
     }
+    if (remembers == Remember::kYes) remember(k);
   }
   forget_kept(std::min(k, lowest_kept_), top);
   return cycles;
@@ -132,7 +151,7 @@ void Sweep::visit(size_t k) {
   for (; fixed_ > 0 && problem_.fixed[fixed_ - 1].kernel == k; --fixed_) add_fixed(fixed_ - 1);
   for (const size_t d : fresh_) {
     resident_ += demands_[d].bytes;
-    late_ += demands_[d].not_before > 0 ? 1 : 0;
+    add_start(demands_[d]);
     queue_.push_back(d);
   }
 }
@@ -166,6 +185,7 @@ void Sweep::start_at(size_t k) {
   front_ = 0;
   waiting_ = 0;
   late_ = 0;
+  latest_start_ = 0;
   fixed_ = before_[k].fixed;
   resident_ = 0;
   spent_ = before_[k].spent;
@@ -177,7 +197,7 @@ void Sweep::take_copies(const Before& before, size_t k) {
   for (size_t d = 0; d < before.pending; ++d) {
     queue_.push_back(d);
     resident_ += demands_[d].bytes_left();
-    late_ += demands_[d].not_before > 0 ? 1 : 0;
+    add_start(demands_[d]);
   }
   for (size_t d = before.pending; d < copies.size(); ++d) {
     const size_t object = demands_[d].object, from = copies[d].kept_from;
@@ -299,10 +319,20 @@ void Sweep::copy_front(double cycles, size_t window) {
   }
 }
 
+void Sweep::add_start(const Demand& demand) {
+  late_ += demand.not_before > 0 ? 1 : 0;
+  latest_start_ = std::max(latest_start_, demand.not_before);
+}
+
 void Sweep::reserve_for_starts(size_t k) {
+  if (late_ == 0 || latest_start_ <= k) return;
+  latest_start_ = 0;
   for (size_t i = front_; late_ > 0 && i < queue_.size(); ++i) {
     Demand& demand = demands_[queue_[i]];
-    if (demand.not_before <= k) continue;
+    if (demand.not_before <= k) {
+      latest_start_ = std::max(latest_start_, demand.not_before);
+      continue;
+    }
     resident_ -= demand.bytes_left();
     const size_t at = std::min(k + 1, demand.first_user);
     parts_.push_back({.demand = queue_[i], .cycles = demand.left, .window = at});

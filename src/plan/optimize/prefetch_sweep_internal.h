@@ -68,8 +68,8 @@ class Sweep {
   // Runs the pass.
   void run(const Choice& choice);
 
-  // Returns cycles() of a run with `choice`, which differs from the choice of the last run() only in the given kernels
-  // and objects. Infinite if they certainly exceed `max_cycles`. The other results are incomplete afterwards.
+  // Returns cycles() of a run with `choice`, which differs from the choice of the last run or take() only in the given
+  // kernels and objects. Infinite if they certainly exceed `max_cycles`. The other results are incomplete afterwards.
   //
   // The pass begins above the changed kernels, with the copies that were pending or kept there in the last run. Where
   // none is, the kernels below do not depend on the kernels above, so it ends at the first such place below them.
@@ -80,6 +80,10 @@ class Sweep {
   };
   [[nodiscard]] double cycles_with(const Choice& choice, const Changed& changed, double max_cycles);
 
+  // Returns cycles() of a run with `choice`, which then counts as that of the last run for later calls. Visits the
+  // kernels that cycles_with() visits; so the other results are those of a run() only after the next one.
+  double take(const Choice& choice, const Changed& changed);
+
   [[nodiscard]] double cycles() const;
   [[nodiscard]] const std::vector<Demand>& demands() const { return demands_; }
   [[nodiscard]] const std::vector<CopyPart>& parts() const { return parts_; }
@@ -88,7 +92,9 @@ class Sweep {
   [[nodiscard]] const std::vector<std::pair<size_t, size_t>>& readers() const { return readers_; }
 
  private:
-  // The state of the last run() before it visited a kernel, or at its end.
+  enum class Remember : uint8_t { kNo, kYes };
+
+  // The state of the last run before it visited a kernel, or at its end.
   struct Before {
     double spent = 0;
     size_t fixed = 0;
@@ -106,6 +112,7 @@ class Sweep {
   void start(const Choice& choice);
   void start_at(size_t k);
   void visit(size_t k);
+  [[nodiscard]] double pass(const Choice& choice, const Changed& changed, double max_cycles, Remember remembers);
   void remember(size_t k);
   void take_copies(const Before& before, size_t k);
   // Frees the memory of copies that have been kept for kernels [first, end).
@@ -128,6 +135,8 @@ class Sweep {
   bool keep(size_t d, size_t previous, size_t k);
 
   void add_fixed(size_t fixed);
+  // Counts a demand that enters the queue, if it may not begin before a kernel.
+  void add_start(const Demand& demand);
 
   // The cycles of kernel `k` in which transfers can run without slowing it.
   [[nodiscard]] double capacity(size_t k, const Demand& demand) const;
@@ -153,6 +162,7 @@ class Sweep {
   double spent_ = 0;                       // cycles of the kernels visited so far, stalls included
   std::vector<Before> before_;             // at k: kernels k and later have been visited
   std::vector<CopyBefore> copies_before_;
+  size_t copies_of_run_ = 0;  // the size of copies_before_ after the last run()
   double spent_by_run_ = 0;
   Choice staged_;
   std::vector<int64_t> all_free_;  // by kernel: without kept copies
@@ -169,6 +179,7 @@ class Sweep {
   size_t front_ = 0;           // of the queue
   size_t waiting_ = 0;         // kernels wait for all demands before this place of the queue
   size_t late_ = 0;            // pending demands with a `not_before`
+  size_t latest_start_ = 0;    // no pending demand has a larger `not_before`
   size_t fixed_ = 0;           // fixed copies that have not been reached
   int64_t resident_ = 0;       // bytes of them that are not copied yet
   std::vector<size_t> fresh_;

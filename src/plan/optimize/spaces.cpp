@@ -167,7 +167,7 @@ Schedule with_spaces(Schedule schedule, std::vector<Candidate> candidates, int64
       for (const StorageId id : c.storages)
         schedule.storages[id.index()].space = c.chosen ? Space::kFastScratch : Space::kArena;
     }
-    const int64_t taken = allocated_bytes(schedule, Space::kFastScratch);
+    const int64_t taken = allocated_bytes(schedule, Space::kFastScratch, limit);
     if (taken <= limit) return schedule;
     aim = std::max<int64_t>(0, aim - (taken - limit));
   }

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <optional>
+
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
@@ -109,8 +112,24 @@ Elementwise compared(Selection& s, ElementwiseMode mode) {
   return {.mode = mode, .a = x, .b = s.plain(s.input(1)), .operands = {}};
 }
 
+// The width of the elements that a boolean chooses, if nothing else reads it and all have one width.
+std::optional<uint8_t> chosen_bits(const Selection& s, ir::ValueId truth) {
+  std::optional<uint8_t> bits;
+  if (s.is_output(truth)) return bits;
+  for (const ir::NodeId id : s.users(truth)) {
+    const ir::Node& user = s.graph()[id];
+    if (user.op != ir::Op(TosaOp::SELECT) || user.inputs[0] != truth || std::ranges::count(user.inputs, truth) != 1)
+      return std::nullopt;
+    const auto type = element_type_of(s.value(user.outputs[0]).dtype);
+    if (!type || (bits && *bits != type->bits)) return std::nullopt;
+    bits = type->bits;
+  }
+  return bits;
+}
+
 }  // namespace
 
+// The comparison's result is a mask. It stays one for choices, and becomes 0 or 1 for others.
 Result<void> select_order(Selection& s) {
   ElementwiseMode mode = comparison_mode(s.node().op.tosa());
   ir::ValueId result = s.output();
@@ -120,14 +139,21 @@ Result<void> select_order(Selection& s) {
     result = s.graph()[next].outputs[0];
     s.absorb(next);
   }
-  const Operand mask = emit_temporary(s, "mask", compared(s, mode), store_bits({}, kSigned8));
+  const std::optional<uint8_t> bits = chosen_bits(s, result);
+  const Operand mask =
+      emit_temporary(s, "mask", compared(s, mode), store_bits({}, {bits.value_or(kSigned8.bits), true}));
+  if (bits) {
+    s.define_mask(result, mask);
+    return {};
+  }
   emit_output_elementwise(s, with_scalar(ElementwiseMode::AND, mask, 1), store_bits(result, result_type(s)));
   return {};
 }
 
 Result<void> select_by_mask(Selection& s) {
   const Operand a = bits_of(s, 1), b = bits_of(s, 2);
-  const Operand mask = mask_of(s, s.plain(s.input(0)), a.type.bits);
+  const std::optional<Operand>& known = s.mask(s.input(0));
+  const Operand mask = known ? *known : mask_of(s, s.plain(s.input(0)), a.type.bits);
   const auto masked = [&](ElementwiseMode mode, const Operand& x) {
     return emit_temporary(s, "chosen", {.mode = mode, .a = x, .b = mask, .operands = {}}, store_bits({}, x.type));
   };

@@ -196,7 +196,11 @@ Result<void> select_depthwise(Selection& s) {
   if (multiplier > 1 && in_channels > 1) CARINA_CHECKED(repeat_channels(s, c, multiplier));
   c.weight_shape = {channels, c.kernel.height, c.kernel.width, 1};
   lay_tall_kernel_down(c);
-  if (shared) lay_operand(s, c);
+  if (shared) {
+    lay_operand(s, c);
+  } else {
+    lay_windows_apart(s, c, shape_of_result(s, c));
+  }
   return emit_output(s, shared ? StepKind::kConv : StepKind::kDepthwise, c, biases);
 }
 

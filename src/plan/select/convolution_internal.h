@@ -71,6 +71,11 @@ bool has_patches(const Convolution& c, const Shape& out);
 //   Example: a 4x4 kernel with stride 4 on [1,8,8,3] becomes a 1x1 kernel on [1,2,2,48].
 void lay_patches(Selection& s, Convolution& c, const Shape& out);
 
+// Rewrites a depthwise convolution with such a stride to one on a copy, in which its windows are beside each other, if
+// that takes fewer cycles.
+//   Example: 3x3 windows with stride 5 on [1,35,35,64] become those with stride 3 on [1,21,21,64].
+void lay_windows_apart(Selection& s, Convolution& c, const Shape& out);
+
 // Rewrites first layers. With few channels, the pixels of one stride become one pixel with more channels, if that takes
 // fewer cycles. `is_copy`: the input's tensor is a copy made for this convolution, and is written as a whole.
 void fold_columns(Selection& s, Convolution& c, const Shape& out, bool is_copy);

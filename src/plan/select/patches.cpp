@@ -7,6 +7,7 @@
 #include "plan/cost/kernel_cost.h"
 #include "plan/select/convolution_internal.h"
 #include "plan/select/emit_internal.h"
+#include "plan/select/estimate_internal.h"
 
 // Convolutions with a stride beyond the NPU's limit of 3 (patches of an image transformer), and first layers, whose few
 // channels leave multipliers idle. Elements of a window become channels, in one of three ways:
@@ -18,6 +19,9 @@
 // - Windows of rows. Each pixel has the elements under a row of the window as its channels, and pixels overlap in
 //   memory. Example: the same layer reads 9 channels with a 3x1 kernel. Only padding on the left and right has to be
 //   copied.
+//
+// Windows of a depthwise convolution with such a stride are copied beside each other, which is a stride of their size:
+// 3x3 windows with stride 5 have stride 3 then.
 //
 // The cost function decides between them and the plain convolution. Weights are permuted at compile time. Time: the
 // weights, and one estimate per form.
@@ -117,8 +121,82 @@ int64_t stride_left(int64_t stride, const Folding& f) {
   return f.step == 1 ? stride : 1;
 }
 
+// Adjacent phases of an axis, and the groups in which the input has their elements. The others are padding.
+//   Example: 32 rows in groups of 4, after a row of padding: phase 0 is in groups 1 to 7, phases 1 and 2 in 0 to 7.
+struct PhaseRun {
+  int64_t phase = 0;
+  int64_t phases = 1;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+std::vector<PhaseRun> phase_runs(const Folding& f, int64_t padding, int64_t size) {
+  std::vector<PhaseRun> runs;
+  for (int64_t p = 0; p < f.phases; ++p) {
+    const int64_t before = std::max<int64_t>(padding - p, 0), reached = std::max<int64_t>(size + padding - p, 0);
+    const int64_t begin = std::min(ceil_div(before, f.step), f.groups);
+    const int64_t end = std::clamp(ceil_div(reached, f.step), begin, f.groups);
+    if (!runs.empty() && runs.back().begin == begin && runs.back().end == end) {
+      ++runs.back().phases;
+    } else {
+      runs.push_back({.phase = p, .begin = begin, .end = end});
+    }
+  }
+  return runs;
+}
+
+View groups_and_phases(const View& patches, size_t axis, const PhaseRun& run, int64_t begin, int64_t end) {
+  return sliced_axis(sliced_axis(patches, axis, begin, end - begin), axis + 2, run.phase, run.phases);
+}
+
+// Copies the elements of patches [N, groups, groups, phase, phase, C] from the input, and fills the others. Without
+// elements that several groups read, the patches are no larger than the input, which need not be copied for its padding
+// then.
+void fill_patches(Selection& s, const View& patches, const Convolution& c, const Folding& y, const Folding& x) {
+  const View& view = c.ifm.view;
+  const Axis &rows = view.axes[kH], &columns = view.axes[kW];
+  const std::vector<PhaseRun> runs_y = phase_runs(y, c.padding.top, rows.size),
+                              runs_x = phase_runs(x, c.padding.left, columns.size);
+  const auto for_each_pair = [&](const auto& function) {
+    for (const PhaseRun& run_y : runs_y) {
+      if (run_y.begin == run_y.end) continue;
+      for (const PhaseRun& run_x : runs_x)
+        function(groups_and_phases(patches, kH, run_y, run_y.begin, run_y.end), run_y, run_x);
+    }
+  };
+  for_each_pair([&](const View& of_rows, const PhaseRun& run_y, const PhaseRun& run_x) {
+    if (run_x.begin == run_x.end) return;
+    const auto first = [](const Folding& f, const PhaseRun& run, int64_t padding) {
+      return run.begin * f.step + run.phase - padding;
+    };
+    const View from{.tensor = view.tensor,
+                    .offset = view.offset + first(y, run_y, c.padding.top) * rows.stride +
+                              first(x, run_x, c.padding.left) * columns.stride,
+                    .axes = {view.axes[kN],
+                             {run_y.end - run_y.begin, rows.stride * y.step},
+                             {run_x.end - run_x.begin, columns.stride * x.step},
+                             {run_y.phases, rows.stride},
+                             {run_x.phases, columns.stride},
+                             view.axes[kC]}};
+    emit_copy(s, groups_and_phases(of_rows, kW, run_x, run_x.begin, run_x.end), from, c.ifm.type);
+  });
+  const Operand sample{.view = view, .type = c.ifm.type};
+  const auto fill = [&](const View& part, size_t axis, const PhaseRun& run, int64_t begin, int64_t end) {
+    if (begin < end) emit_fill(s, groups_and_phases(part, axis, run, begin, end), sample, c.ifm.zero_point);
+  };
+  for (const PhaseRun& run : runs_y) {
+    fill(patches, kH, run, 0, run.begin);
+    fill(patches, kH, run, run.end, y.groups);
+  }
+  for_each_pair([&](const View& of_rows, const PhaseRun&, const PhaseRun& run) {
+    fill(of_rows, kW, run, 0, run.begin);
+    fill(of_rows, kW, run, run.end, x.groups);
+  });
+}
+
 void copy_patches(Selection& s, Convolution& c, const Folding& y, const Folding& x) {
-  const View source = grouped(padded(s, c, y, x), y, x);
+  const auto reads_once = [](const Folding& f) { return f.step == 1 || f.taps == 1; };
+  const bool in_place = reads_once(y) && reads_once(x);
+  const View source = grouped(in_place ? c.ifm.view : padded(s, c, y, x), y, x);
   const auto order = inner_order({.axes = {source.axes[0], source.axes[3], source.axes[4], source.axes[5]}});
   std::vector<int64_t> dims{source.axes[0].size, y.groups, x.groups}, axes{0, 1, 2, 0, 0, 0};
   for (size_t i = 0; i < order.size(); ++i) {
@@ -126,7 +204,8 @@ void copy_patches(Selection& s, Convolution& c, const Folding& y, const Folding&
     axes[3 + order[i]] = static_cast<int64_t>(3 + i);
   }
   const View patches = s.new_tensor("patches", Shape(std::span<const int64_t>(dims)), c.ifm.type);
-  emit_copy(s, permuted(patches, axes), source, c.ifm.type);
+  in_place ? fill_patches(s, permuted(patches, axes), c, y, x)
+           : emit_copy(s, permuted(patches, axes), source, c.ifm.type);
   const int64_t depth = y.phases * x.phases * c.weight_shape[3];
   c.ifm.view = *reshaped(patches, {dims[0], y.groups, x.groups, depth});
   c.weights = patch_weights(c, y, x, order);
@@ -305,6 +384,69 @@ bool has_patches(const Convolution& c, const Shape& out) {
          (is_too_large(k.stride_y, k.height, out[kH]) || is_too_large(k.stride_x, k.width, out[kW]));
 }
 
+namespace {
+
+// A folding of an axis only if its stride is too large.
+Folding folding_if_too_large(int64_t stride, int64_t taps, int64_t outputs) {
+  return is_too_large(stride, taps, outputs) ? folding_of(stride, taps, outputs) : unfolded(stride, taps, outputs);
+}
+
+// The cycles of the copies of fill_patches(): one for each pair of phases.
+double copy_cycles(const Selection& s, const Convolution& c, const View& patches, const Folding& y, const Folding& x) {
+  const auto map = [&](const View& view, int64_t step_y, int64_t step_x) {
+    return FeatureMap{.height = y.groups,
+                      .width = x.groups,
+                      .depth = view.axes.back().size,
+                      .stride_y = view.axes[kH].stride * step_y,
+                      .stride_x = view.axes[kW].stride * step_x,
+                      .type = c.ifm.type};
+  };
+  const double one = cycles_of(s, {.kind = StepKind::kPool,
+                                   .pool = npu::PoolingMode::AVERAGE,
+                                   .ofm = map(patches, 1, 1),
+                                   .ifm = map(c.ifm.view, y.step, x.step),
+                                   .name = {}});
+  return static_cast<double>(y.phases * x.phases) * (one + kCyclesOfStart);
+}
+
+double depthwise_cycles(const Selection& s, const Convolution& c, const Shape& out) {
+  return cycles_of(s,
+                   Window{.kind = StepKind::kDepthwise,
+                          .ifm = c.ifm,
+                          .ofm = dense_view({}, out),
+                          .kernel = c.kernel,
+                          .padding = c.padding},
+                   store_only({}, c.ifm.type));
+}
+
+}  // namespace
+
+void lay_windows_apart(Selection& s, Convolution& c, const Shape& out) {
+  const Kernel& k = c.kernel;
+  if (!has_patches(c, out)) return;
+  const Folding y = folding_if_too_large(k.stride_y, k.height, out[kH]),
+                x = folding_if_too_large(k.stride_x, k.width, out[kW]);
+  const auto fits = [](const Folding& f) { return f.step == 1 || (f.taps == 1 && f.phases <= npu::kMaxStride); };
+  if (!fits(y) || !fits(x)) return;
+  const Shape shape = c.ifm.view.shape();
+  Convolution apart = c;
+  apart.ifm.view = dense_view({}, {shape[kN], y.groups * y.phases, x.groups * x.phases, shape[kC]});
+  if (y.step > 1) apart.kernel.stride_y = y.phases;
+  if (x.step > 1) apart.kernel.stride_x = x.phases;
+  apart.padding = {};
+  const auto as_patches = [&](const View& image) {
+    return grouped(image, {.step = y.phases, .phases = y.phases, .groups = y.groups},
+                   {.step = x.phases, .phases = x.phases, .groups = x.groups});
+  };
+  // Operations for single results wait for each other less than their estimate says.
+  constexpr double kMaxShareWithCopies = 0.8;
+  const double copies = copy_cycles(s, c, as_patches(apart.ifm.view), y, x);
+  if (copies + depthwise_cycles(s, apart, out) >= kMaxShareWithCopies * depthwise_cycles(s, c, out)) return;
+  apart.ifm.view = s.new_tensor("windows", apart.ifm.view.shape(), c.ifm.type);
+  fill_patches(s, as_patches(apart.ifm.view), c, y, x);
+  c = std::move(apart);
+}
+
 void lay_patches(Selection& s, Convolution& c, const Shape& out) {
   const Kernel& k = c.kernel;
   if (rows_are_cheaper(c, out)) {
@@ -318,10 +460,8 @@ void lay_patches(Selection& s, Convolution& c, const Shape& out) {
       return;
     }
   }
-  const auto fold = [](int64_t stride, int64_t taps, int64_t outputs) {
-    return is_too_large(stride, taps, outputs) ? folding_of(stride, taps, outputs) : unfolded(stride, taps, outputs);
-  };
-  copy_patches(s, c, fold(k.stride_y, k.height, out[kH]), fold(k.stride_x, k.width, out[kW]));
+  copy_patches(s, c, folding_if_too_large(k.stride_y, k.height, out[kH]),
+               folding_if_too_large(k.stride_x, k.width, out[kW]));
 }
 
 }  // namespace carina::plan

@@ -139,6 +139,9 @@ class Selection {
   // a CONCAT).
   void define(ir::ValueId id, const Operand& operand);
   void define_pad(ir::ValueId id, PendingPad pad);
+  // A boolean that only choices read, as the masks that these need: all ones where it holds.
+  void define_mask(ir::ValueId id, const Operand& mask) { states_[id.index()].mask = mask; }
+  [[nodiscard]] const std::optional<Operand>& mask(ir::ValueId id) const { return states_[id.index()].mask; }
   // The destination of a value that is about to be computed: a location fixed by a graph output or a CONCAT, otherwise
   // a new tensor.
   View destination(ir::ValueId id);
@@ -180,6 +183,7 @@ class Selection {
     std::optional<Operand> plain = {};
     std::optional<Operand> narrow = {};
     std::optional<PendingPad> pad = {};
+    std::optional<Operand> mask = {};
     bool failed = false;
   };
 

@@ -34,6 +34,7 @@ std::unique_ptr<FastOperation> make_fast_windowed(const Work& work);
 std::unique_ptr<FastOperation> make_fast_elementwise(const Work& work);  // 8 bits
 std::unique_ptr<FastOperation> make_fast_rows(const Work& work);         // elementwise, any width
 std::unique_ptr<FastOperation> make_fast_resize(const Work& work);
+std::unique_ptr<FastOperation> make_fast_reduce_sum(const Work& work);
 
 // The position of a RESIZE output between two input positions. Source: docs/facts/ethosu.md 4.7.
 struct ResizePoint {

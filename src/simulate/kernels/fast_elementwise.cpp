@@ -2,6 +2,8 @@
 #include <array>
 #include <cstdlib>
 #include <limits>
+#include <span>
+#include <type_traits>
 
 #include "simulate/kernels/fast.h"
 #include "simulate/kernels/fast_output_internal.h"
@@ -16,90 +18,119 @@ namespace {
 // The contribution of an 8-bit operand by its bits, with zero point and operand scale.
 using OperandTable = std::array<int32_t, 256>;
 
-// 8-bit ADD, SUB, MUL, MIN and MAX. Each operand has 256 values, so its processing before the operation is a table.
+// An operand's processing before the operation: a table, as it has 256 values. Without a scale, it only subtracts the
+// zero point.
+struct Operand {
+  OperandTable table{};
+  int64_t largest = 0;
+  bool is_plain = true;
+};
+
+constexpr size_t kLanes = 16;  // of loops that compilers vectorize
+
+// Calls function(i, lanes) for the first of each kLanes numbers below `count`, and then for each of the rest.
+template <typename Function>
+void in_lanes(size_t count, const Function& function) {
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) function(i, std::integral_constant<size_t, kLanes>());
+  for (; i < count; ++i) function(i, std::integral_constant<size_t, 1>());
+}
+
+void widen(std::span<const int16_t> in, std::span<int32_t> out) {
+  in_lanes(out.size(), [&](size_t i, auto lanes) {
+    std::array<int32_t, lanes> values;
+    for (size_t lane = 0; lane < lanes; ++lane) values[lane] = in[i + lane];
+    std::ranges::copy(values, out.begin() + static_cast<ptrdiff_t>(i));
+  });
+}
+
+// 8-bit ADD, SUB, MUL, MIN and MAX. The elements of a row follow each other, whatever their channels: all have one
+// scale.
 class FastElementwise8 final : public FastOperation {
  public:
-  FastElementwise8(const Work& work, FastOutput output, const OperandTable& first, const OperandTable& second)
+  FastElementwise8(const Work& work, FastOutput output, const Operand& first, const Operand& second)
       : work_(work), output_(std::move(output)), first_(first), second_(second) {}
 
   void execute(const Patch& patch) const override {
     const Operation& op = *work_.op;
-    const auto width = static_cast<size_t>(patch.columns.count());
-    const auto depth = static_cast<size_t>(op.ofm_extent.depth);
+    const size_t row = static_cast<size_t>(patch.columns.count()) * static_cast<size_t>(op.ofm_extent.depth);
     Scratch& scratch = thread_scratch();
-    int32_t* acc = scratch.acc.get(patch.positions() * output_.channels()).data();
-    const std::span<int32_t> a = scratch.first.get(width * depth);
-    const std::span<int32_t> b = scratch.second.get(width * depth);
-    int32_t* out = acc;
-    for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y) {
-      load(work_.ifm, op.ifm_broadcast, first_, y, patch.columns, a);
-      load(work_.ifm2, op.ifm2_broadcast, second_, y, patch.columns, b);
-      for (size_t x = 0; x < width; ++x, out += output_.channels())
-        combine(a.data() + x * depth, b.data() + x * depth, depth, out);
+    const std::span<int32_t> acc = scratch.acc.get(FastOutput::padded(static_cast<size_t>(patch.rows.count()) * row));
+    const std::span<int32_t> a = scratch.first.get(row);
+    const std::span<int32_t> b = scratch.second.get(row);
+    std::span<int32_t> out = acc;
+    for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y, out = out.subspan(row)) {
+      load(work_.ifm, op.ifm, op.ifm_broadcast, first_, y, patch.columns, a);
+      load(work_.ifm2, op.ifm2, op.ifm2_broadcast, second_, y, patch.columns, b);
+      combine(a.data(), b.data(), out.first(row));
     }
-    output_.write(work_, acc, patch);
+    output_.write_dense(work_, acc, patch);
   }
   [[nodiscard]] PatchSize patch_size() const override {
     constexpr int64_t kAccElems = 64 * 1024;
-    return patch_of(work_.op->ofm_extent, kAccElems / std::max<int64_t>(1, static_cast<int64_t>(output_.channels())));
+    return patch_of(work_.op->ofm_extent, kAccElems / std::max(1, work_.op->ofm_extent.depth));
   }
 
  private:
-  void load(const CheckedMap& map, const Broadcast& broadcast, const OperandTable& table, int32_t y, Columns columns,
-            std::span<int32_t> out) const {
+  void load(const CheckedMap& map, const FeatureMap& registers, const Broadcast& broadcast, const Operand& operand,
+            int32_t y, Columns columns, std::span<int32_t> out) const {
     if (broadcast.scalar) {
-      std::ranges::fill(out, table[0]);  // its table holds one value
+      std::ranges::fill(out, operand.table[0]);  // its table holds one value
       return;
     }
     const Columns read = broadcast.w ? Columns{.begin = 0, .end = 1} : columns;
     const int32_t depth = map.box().depth;
     const std::span<int16_t> raw = thread_scratch().shorts.row.get(static_cast<size_t>(int64_t{read.count()} * depth));
-    read_row(map, broadcast.h ? 0 : y, read.begin, read.end, depth, 0, raw.data(), depth);
+    read_row(map, broadcast.h ? 0 : y, read.begin, read.end, depth, operand.is_plain ? registers.zero_point : 0,
+             raw.data(), depth);
     const size_t each = static_cast<size_t>(work_.op->ofm_extent.depth);
-    if (!broadcast.w && !broadcast.c) return look_up(table, raw, out);
+    if (!broadcast.w && !broadcast.c) return process(operand, raw, out);
     if (broadcast.c) {
       const size_t step = broadcast.w ? 0 : static_cast<size_t>(depth);
       for (size_t x = 0; x * each < out.size(); ++x)
-        std::ranges::fill(out.subspan(x * each, each), table[static_cast<uint8_t>(raw[x * step])]);
+        std::ranges::fill(out.subspan(x * each, each), processed(operand, raw[x * step]));
       return;
     }
     const std::span<int32_t> pixel = out.first(each);
-    look_up(table, raw, pixel);
+    process(operand, raw, pixel);
     for (size_t x = 1; x * each < out.size(); ++x) std::ranges::copy(pixel, out.subspan(x * each).begin());
   }
-  static void look_up(const OperandTable& table, std::span<const int16_t> raw, std::span<int32_t> out) {
-    for (size_t i = 0; i < out.size(); ++i) out[i] = table[static_cast<uint8_t>(raw[i])];
+  static int32_t processed(const Operand& operand, int16_t raw) {
+    return operand.is_plain ? raw : operand.table[static_cast<uint8_t>(raw)];
+  }
+  static void process(const Operand& operand, std::span<const int16_t> raw, std::span<int32_t> out) {
+    if (operand.is_plain) return widen(raw, out);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = operand.table[static_cast<uint8_t>(raw[i])];
   }
 
-  void combine(const int32_t* a, const int32_t* b, size_t count, int32_t* out) const {
+  void combine(const int32_t* a, const int32_t* b, std::span<int32_t> out) const {
     if (work_.op->swap_operands) std::swap(a, b);
     switch (work_.op->elementwise) {
       case ElementwiseMode::kAdd:
-        return apply(a, b, count, out, [](int32_t p, int32_t q) { return p + q; });
+        return apply(a, b, out, [](int32_t p, int32_t q) { return p + q; });
       case ElementwiseMode::kSub:
-        return apply(a, b, count, out, [](int32_t p, int32_t q) { return p - q; });
+        return apply(a, b, out, [](int32_t p, int32_t q) { return p - q; });
       case ElementwiseMode::kMul:
-        return apply(a, b, count, out, [](int32_t p, int32_t q) { return p * q; });
+        return apply(a, b, out, [](int32_t p, int32_t q) { return p * q; });
       case ElementwiseMode::kMin:
-        return apply(a, b, count, out, [](int32_t p, int32_t q) { return std::min(p, q); });
+        return apply(a, b, out, [](int32_t p, int32_t q) { return std::min(p, q); });
       default:
-        return apply(a, b, count, out, [](int32_t p, int32_t q) { return std::max(p, q); });
+        return apply(a, b, out, [](int32_t p, int32_t q) { return std::max(p, q); });
     }
   }
   template <typename F>
-  static void apply(const int32_t* a, const int32_t* b, size_t count, int32_t* out, const F& f) {
-    for (size_t i = 0; i < count; ++i) out[i] = f(a[i], b[i]);
+  static void apply(const int32_t* a, const int32_t* b, std::span<int32_t> out, const F& f) {
+    in_lanes(out.size(), [&](size_t i, auto lanes) {
+      std::array<int32_t, lanes> results;
+      for (size_t lane = 0; lane < lanes; ++lane) results[lane] = f(a[i + lane], b[i + lane]);
+      std::ranges::copy(results, out.begin() + static_cast<ptrdiff_t>(i));
+    });
   }
 
   const Work& work_;
   FastOutput output_;
-  OperandTable first_;
-  OperandTable second_;
-};
-
-struct Operand {
-  OperandTable table{};
-  int64_t largest = 0;
+  Operand first_;
+  Operand second_;
 };
 
 // The table of one operand. Returns nothing if a value does not fit.
@@ -113,6 +144,7 @@ std::optional<Operand> make_operand(const FeatureMap& map, const Broadcast& broa
     if (std::abs(value) > std::numeric_limits<int32_t>::max()) return std::nullopt;
     operand.table[static_cast<size_t>(i)] = static_cast<int32_t>(value);
     operand.largest = std::max(operand.largest, std::abs(value));
+    operand.is_plain = operand.is_plain && value == raw - map.zero_point;
   }
   return operand;
 }
@@ -144,7 +176,7 @@ std::unique_ptr<FastOperation> make_fast_elementwise(const Work& work) {
                                                          : std::max(ifm->largest, ifm2->largest);
   if (largest > std::numeric_limits<int32_t>::max()) return nullptr;
   auto output = FastOutput::make(work, largest);
-  return output ? std::make_unique<FastElementwise8>(work, *std::move(output), ifm->table, ifm2->table) : nullptr;
+  return output ? std::make_unique<FastElementwise8>(work, *std::move(output), *ifm, *ifm2) : nullptr;
 }
 
 }  // namespace carina::simulate

@@ -124,29 +124,54 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
   return true;
 }
 
+namespace {
+
+// Without a scale table, all channels are processed alike.
+size_t different_channels(const OutputStage& stage) {
+  return stage.table().empty() ? 1 : static_cast<size_t>(stage.channels());
+}
+
+// The first channel's value for all, if there are no others.
+template <typename T>
+void spread(const OutputStage& stage, LineVector<T>& of_channels) {
+  if (stage.table().empty()) std::ranges::fill(of_channels, of_channels.front());
+}
+
+}  // namespace
+
 // Shifts sums and multipliers left, and increases the shifts, until all rounding terms and shifted bits are in the
 // upper halves of the products. Otherwise one channel with small weights would force slower vectors for the whole
 // operation.
 bool FastOutput::prepare_upper(const OutputStage& stage, int64_t largest_acc) {
   constexpr int kUpper = 32;
+  constexpr int kMaxUpperShift = 62;  // leaves room for the rounding term in the upper half
   const size_t padded = bias_.size();
-  LineVector<int32_t> round(padded, 0), shift(padded, 0), raise(padded, 0);
+  LineVector<int32_t> round(padded, 0), round_negative(padded, 0), shift(padded, 0), raise(padded, 0);
   int32_t raised = 0;
-  for (size_t c = 0; c < static_cast<size_t>(stage.channels()); ++c) {
+  bool is_signed = false;
+  for (size_t c = 0; c < different_channels(stage); ++c) {
     const ChannelOutput out(stage, c, largest_acc);
-    if (!out.fits() || out.round_positive != out.round_negative) return false;
+    if (!out.fits()) return false;
     const Scaling& s = out.scaling;
-    const auto rounding = static_cast<uint64_t>(out.round_positive);
-    const int missing = std::max(0, kUpper - std::min(int{s.shift}, std::countr_zero(rounding)));
+    const auto rounding = static_cast<uint64_t>(out.round_positive),
+               negative = static_cast<uint64_t>(out.round_negative);
+    const int zeros = std::min(std::countr_zero(rounding), std::countr_zero(negative));
+    const int missing = std::max(0, kUpper - std::min(int{s.shift}, zeros));
+    if (s.shift + missing > kMaxUpperShift) return false;
     const int by_factor = std::clamp(std::countl_zero(s.multiplier) - 1, 0, missing), by_sum = missing - by_factor;
     if (out.largest << by_sum > kMax32) return false;
     bias_[c] = static_cast<int32_t>(out.bias);
     multiplier_[c] = static_cast<int32_t>(s.multiplier << by_factor);
     round[c] = static_cast<int32_t>(rounding << missing >> kUpper);
+    round_negative[c] = static_cast<int32_t>(negative << missing >> kUpper);
+    is_signed = is_signed || rounding != negative;
     shift[c] = s.shift + missing - kUpper;
     raised |= raise[c] = by_sum;
   }
+  for (LineVector<int32_t>* of_channels : {&bias_, &multiplier_, &round, &round_negative, &shift, &raise})
+    spread(stage, *of_channels);
   upper_round_ = std::move(round);
+  if (is_signed) upper_round_negative_ = std::move(round_negative);
   upper_shift_ = std::move(shift);
   if (raised != 0) upper_raise_ = std::move(raise);
   return true;
@@ -156,7 +181,7 @@ bool FastOutput::prepare_whole(const OutputStage& stage, int64_t largest_acc) {
   round_positive_.assign(bias_.size(), 0);
   round_negative_.assign(bias_.size(), 0);
   shift_.assign(bias_.size(), 0);
-  for (size_t c = 0; c < static_cast<size_t>(stage.channels()); ++c) {
+  for (size_t c = 0; c < different_channels(stage); ++c) {
     const ChannelOutput out(stage, c, largest_acc);
     if (!out.fits()) return false;
     bias_[c] = static_cast<int32_t>(out.bias);
@@ -166,6 +191,8 @@ bool FastOutput::prepare_whole(const OutputStage& stage, int64_t largest_acc) {
     round_positive_[at] = out.round_positive;
     round_negative_[at] = out.round_negative;
   }
+  for (LineVector<int32_t>* of_channels : {&bias_, &multiplier_}) spread(stage, *of_channels);
+  for (LineVector<int64_t>* of_channels : {&shift_, &round_positive_, &round_negative_}) spread(stage, *of_channels);
   return true;
 }
 
@@ -208,27 +235,29 @@ void FastOutput::look_up_segments(std::span<const std::byte> scaled, std::span<s
   }
 }
 
-std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values) const {
+std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values, size_t channels) const {
   const auto es = static_cast<size_t>(stored_bytes_);
   Scratch& scratch = thread_scratch();
   const size_t stage_bytes = !segments_.empty() ? sizeof(int32_t) : table_.empty() ? es : 1;
   const std::span<std::byte> scaled = scratch.scaled.get(values * stage_bytes);
-  scale_output({.acc = acc,
-                .pixels = values / channels(),
-                .channels = channels(),
-                .scales = {.bias = bias_.data(),
-                           .multiplier = multiplier_.data(),
-                           .round_positive = round_positive_.data(),
-                           .round_negative = round_negative_.data(),
-                           .shift = shift_.data(),
-                           .upper_round = upper_round_.empty() ? nullptr : upper_round_.data(),
-                           .upper_shift = upper_shift_.empty() ? nullptr : upper_shift_.data(),
-                           .upper_raise = upper_raise_.empty() ? nullptr : upper_raise_.data()},
-                .zero_point = zero_point_,
-                .min = min_,
-                .max = max_,
-                .type = stage_type_,
-                .out = scaled.data()});
+  scale_output(
+      {.acc = acc,
+       .pixels = values / channels,
+       .channels = channels,
+       .scales = {.bias = bias_.data(),
+                  .multiplier = multiplier_.data(),
+                  .round_positive = round_positive_.data(),
+                  .round_negative = round_negative_.data(),
+                  .shift = shift_.data(),
+                  .upper_round = upper_round_.empty() ? nullptr : upper_round_.data(),
+                  .upper_round_negative = upper_round_negative_.empty() ? nullptr : upper_round_negative_.data(),
+                  .upper_shift = upper_shift_.empty() ? nullptr : upper_shift_.data(),
+                  .upper_raise = upper_raise_.empty() ? nullptr : upper_raise_.data()},
+       .zero_point = zero_point_,
+       .min = min_,
+       .max = max_,
+       .type = stage_type_,
+       .out = scaled.data()});
   if (!segments_.empty()) {
     const std::span<std::byte> looked_up = scratch.looked_up.get(values * es);
     look_up_segments(scaled, looked_up);
@@ -261,9 +290,27 @@ std::span<std::byte> FastOutput::scale_one_by_one(const OutputStage& stage, cons
 
 void FastOutput::write(const Work& work, const int32_t* acc, const Patch& patch) const {
   const size_t values = patch.positions() * channels();
-  const std::span<std::byte> scaled =
-      method_ == Method::kVectors ? scale_vectors(acc, values) : scale_one_by_one(*work.output, acc, values);
+  const std::span<std::byte> scaled = method_ == Method::kVectors ? scale_vectors(acc, values, channels())
+                                                                  : scale_one_by_one(*work.output, acc, values);
   const auto pixel_bytes = static_cast<int64_t>(channels()) * stored_bytes_;
+  const std::byte* row = scaled.data();
+  for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y, row += patch.columns.count() * pixel_bytes)
+    store_row(work, y, patch.columns, row, pixel_bytes);
+}
+
+void FastOutput::write_dense(const Work& work, std::span<const int32_t> acc, const Patch& patch) const {
+  std::span<std::byte> scaled;
+  if (method_ == Method::kVectors) {
+    scaled = scale_vectors(acc.data(), acc.size(), kChannelGroup);
+  } else {
+    const auto es = static_cast<size_t>(stored_bytes_);
+    scaled = thread_scratch().scaled.get(acc.size() * es);
+    for (size_t i = 0; i < acc.size(); ++i) {
+      const int64_t value = work.output->value(acc[i], 0);
+      std::memcpy(scaled.data() + i * es, &value, es);
+    }
+  }
+  const int64_t pixel_bytes = int64_t{work.op->ofm_extent.depth} * stored_bytes_;
   const std::byte* row = scaled.data();
   for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y, row += patch.columns.count() * pixel_bytes)
     store_row(work, y, patch.columns, row, pixel_bytes);

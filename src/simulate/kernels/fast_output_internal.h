@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "simulate/kernels/output_stage_internal.h"
@@ -19,6 +20,12 @@ class FastOutput {
 
   // Scales accumulators [positions of the patch][channels padded to 16] and writes the results.
   void write(const Work& work, const int32_t* acc, const Patch& patch) const;
+  // Likewise of accumulators [positions of the patch][channels] of an operation with one scale for all channels, which
+  // are padded after the last one only.
+  void write_dense(const Work& work, std::span<const int32_t> acc, const Patch& patch) const;
+  [[nodiscard]] static size_t padded(size_t values) {
+    return (values + kChannelGroup - 1) / kChannelGroup * kChannelGroup;
+  }
   [[nodiscard]] size_t channels() const { return bias_.size(); }
 
  private:
@@ -31,7 +38,8 @@ class FastOutput {
   void prepare_table(const OutputStage& stage);
   void prepare_segments(const OutputStage& stage);
   void look_up_segments(std::span<const std::byte> scaled, std::span<std::byte> out) const;
-  [[nodiscard]] std::span<std::byte> scale_vectors(const int32_t* acc, size_t values) const;
+  // `channels`: as many as accumulators are of one position, or of each group if all channels have one scale.
+  [[nodiscard]] std::span<std::byte> scale_vectors(const int32_t* acc, size_t values, size_t channels) const;
   [[nodiscard]] std::span<std::byte> scale_one_by_one(const OutputStage& stage, const int32_t* acc,
                                                       size_t values) const;
 
@@ -42,7 +50,8 @@ class FastOutput {
   LineVector<int64_t> round_positive_;
   LineVector<int64_t> round_negative_;
   LineVector<int64_t> shift_;
-  LineVector<int32_t> upper_round_;  // as in ChannelScales; empty if there is none
+  LineVector<int32_t> upper_round_;  // as in ChannelScales, like the next three; empty if there is none
+  LineVector<int32_t> upper_round_negative_;
   LineVector<int32_t> upper_shift_;
   LineVector<int32_t> upper_raise_;
   int32_t zero_point_ = 0;
@@ -61,7 +70,7 @@ class FastOutput {
 };
 
 inline size_t padded_channels(int32_t channels) {
-  return (static_cast<size_t>(channels) + kChannelGroup - 1) / kChannelGroup * kChannelGroup;
+  return FastOutput::padded(static_cast<size_t>(channels));
 }
 
 }  // namespace carina::simulate

@@ -9,8 +9,8 @@
 #include "simulate/kernels/scratch_internal.h"
 #include "simulate/kernels/store_internal.h"
 
-// Rows of 64-bit values in plain loops: elementwise operations that the 8-bit kernels do not take, and RESIZE. Nothing
-// is decided per element.
+// Rows of 64-bit values in plain loops: elementwise operations that the 8-bit kernels do not take, RESIZE, and sums of
+// channels. Nothing is decided per element.
 namespace carina::simulate {
 
 namespace {
@@ -361,6 +361,70 @@ std::unique_ptr<FastOperation> make_fast_resize(const Work& work) {
   if (largest > kLargestProduct) return nullptr;
   auto output = RowOutput::make(work, static_cast<int64_t>(largest));
   return output ? std::make_unique<FastResize>(work, *std::move(output)) : nullptr;
+}
+
+// ---- REDUCE_SUM ----
+
+namespace {
+
+// The sum of each position's channels. Elements of all widths fit 32 bits after the zero point is subtracted: only
+// those of up to 16 bits have one. Products of sums of 32 bits and a scale may not fit a row's; they are scaled one by
+// one.
+class FastReduceSum final : public FastOperation {
+ public:
+  FastReduceSum(const Work& work, std::optional<RowOutput> output) : work_(work), output_(std::move(output)) {}
+
+  void execute(const Patch& patch) const override {
+    const int32_t depth = work_.ifm.box().depth;
+    const auto width = static_cast<size_t>(patch.columns.count()), each = static_cast<size_t>(depth);
+    const std::span<int32_t> row = thread_scratch().first.get(width * each);
+    const RowSpan sums = thread_scratch().wide.get(width);
+    for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y) {
+      read_row(work_.ifm, y, patch.columns.begin, patch.columns.end, depth, effective_zero_point(work_.op->ifm),
+               row.data(), depth);
+      for (size_t x = 0; x < width; ++x) {
+        int64_t sum = 0;
+        for (const int32_t value : row.subspan(x * each, each)) sum += value;
+        sums[x] = sum;
+      }
+      output_ ? output_->write(work_, y, patch.columns, sums) : write(y, patch.columns, sums);
+    }
+  }
+  [[nodiscard]] PatchSize patch_size() const override {
+    constexpr int64_t kElems = 32 * 1024;
+    return patch_of(work_.op->ofm_extent, kElems / std::max(1, work_.ifm.box().depth));
+  }
+
+ private:
+  void write(int32_t y, Columns columns, RowSpan sums) const {
+    const int bytes = work_.op->ofm.type.bytes;
+    const auto each = static_cast<size_t>(bytes);
+    const std::span<std::byte> narrow = thread_scratch().scaled.get(sums.size() * each);
+    for (size_t i = 0; i < sums.size(); ++i)
+      store_element(narrow.data() + i * each, work_.output->value(sums[i], 0), bytes);
+    store_row(work_, y, columns, narrow.data(), bytes);
+  }
+
+  const Work& work_;
+  std::optional<RowOutput> output_;
+};
+
+}  // namespace
+
+std::unique_ptr<FastOperation> make_fast_reduce_sum(const Work& work) {
+  const Operation& op = *work.op;
+  const Padding& padding = op.padding;
+  const bool is_padded = padding.top != 0 || padding.left != 0 || padding.bottom != 0 || padding.right != 0;
+  const bool is_plain = op.kernel.taps() == 1 && op.kernel.stride_x == 1 && op.kernel.stride_y == 1 && !is_padded &&
+                        op.upscale == Upscale::kNone && op.acc_input == AccInput::kReset &&
+                        op.acc_output == AccOutput::kWrite && op.ofm_extent.depth == 1;
+  const ElementType& type = work.ifm.type();
+  if (!is_plain || work.ifm.box().depth != op.ifm_depth || type.bytes > 4 || (type.bytes == 4 && !type.is_signed))
+    return nullptr;
+  const Wide largest = Wide{largest_value(type, effective_zero_point(op.ifm))} * op.ifm_depth;
+  const bool fits = largest <= kLargestProduct;
+  return std::make_unique<FastReduceSum>(work,
+                                         fits ? RowOutput::make(work, static_cast<int64_t>(largest)) : std::nullopt);
 }
 
 }  // namespace carina::simulate

@@ -362,6 +362,7 @@ std::unique_ptr<FastOperation> make_fast_windowed(const Work& work) {
 
 std::unique_ptr<FastOperation> FastOperation::make(const Work& work) {
   if (work.op->kind == OperationKind::kResize) return make_fast_resize(work);
+  if (work.op->kind == OperationKind::kPool && work.op->pool == PoolMode::kReduceSum) return make_fast_reduce_sum(work);
   if (work.op->kind != OperationKind::kElementwise) return make_fast_windowed(work);
   auto narrow = make_fast_elementwise(work);
   return narrow ? std::move(narrow) : make_fast_rows(work);

@@ -97,6 +97,7 @@ struct ChannelScales {
   // Used if all rounding terms and shifts are multiples of 2^32: both for the upper halves of the products, in the
   // channels' own order. Otherwise nullptr.
   const int32_t* upper_round = nullptr;
+  const int32_t* upper_round_negative = nullptr;  // of negative products, if other than upper_round
   const int32_t* upper_shift = nullptr;
   const int32_t* upper_raise = nullptr;  // bits by which sums are shifted left before the product; nullptr: none
 };

@@ -137,7 +137,7 @@ Block scale_by_fours(const OutputTask& task, size_t c) {
 #endif
 
 // Half of the products' bits do: what is added and shifted out are whole multiples of 2^32.
-template <typename T, bool kRaised>
+template <typename T, bool kRaised, bool kSigned>
 void scale_upper(const OutputTask& task, size_t c, size_t first_pixel) {
   const D32 d;
   const V32 zero_point = hn::Set(d, task.zero_point);
@@ -149,6 +149,7 @@ void scale_upper(const OutputTask& task, size_t c, size_t first_pixel) {
   const V32 multiplier = hn::LoadU(d, s.multiplier + c);
   const V32 odd_multiplier = hn::DupOdd(multiplier);
   const V32 round = hn::LoadU(d, s.upper_round + c);
+  const V32 change = kSigned ? hn::Xor(round, hn::LoadU(d, s.upper_round_negative + c)) : hn::Zero(d);
   const V32 shift = hn::LoadU(d, s.upper_shift + c);
   const int32_t* acc = task.acc + first_pixel * task.channels + c;
   T* out = reinterpret_cast<T*>(task.out) + first_pixel * task.channels + c;
@@ -157,7 +158,9 @@ void scale_upper(const OutputTask& task, size_t c, size_t first_pixel) {
     if constexpr (kRaised) sum = hn::Shl(sum, raise);
     const V32 even = hn::BitCast(d, hn::MulEven(sum, multiplier));
     const V32 odd = hn::BitCast(d, hn::MulEven(hn::DupOdd(sum), odd_multiplier));
-    const V32 result = hn::Shr(hn::Add(hn::OddEven(odd, hn::DupOdd(even)), round), shift);
+    const V32 upper = hn::OddEven(odd, hn::DupOdd(even));
+    const V32 term = kSigned ? hn::Xor(round, hn::And(hn::BroadcastSignBit(upper), change)) : round;
+    const V32 result = hn::Shr(hn::Add(upper, term), shift);
     store(hn::Min(hn::Max(hn::Add(result, zero_point), low), high), out);
   }
 }
@@ -165,9 +168,14 @@ void scale_upper(const OutputTask& task, size_t c, size_t first_pixel) {
 template <typename T, bool kRaised>
 void scale_all_upper(const OutputTask& task) {
   constexpr size_t lanes = hn::MaxLanes(D32());
+  if (task.scales.upper_round_negative != nullptr) {
+    for (size_t c = 0; c < task.channels; c += lanes) scale_upper<T, kRaised, true>(task, c, 0);
+    return;
+  }
   for (size_t c = 0; c < task.channels;) {
     const Block done = scale_by_fours<T, kRaised>(task, c);
-    for (const size_t end = c + done.channels; c < end; c += lanes) scale_upper<T, kRaised>(task, c, done.pixels);
+    for (const size_t end = c + done.channels; c < end; c += lanes)
+      scale_upper<T, kRaised, false>(task, c, done.pixels);
   }
 }
 

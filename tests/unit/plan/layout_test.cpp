@@ -107,16 +107,17 @@ TEST(Layout, reordered_outputs_are_transposed_after_addition) {
   EXPECT_EQ(sum->ofm.depth, 16);  // not 1,024 elements apart
 }
 
-// A convolution with weights [out, kernel, kernel, channels] and this stride over x in NHWC.
-ir::ValueId strided_conv(Layouts& b, ir::ValueId x, int64_t channels, int64_t kernel, int64_t stride) {
+// A convolution with weights [out, kernel, kernel, channels], this stride, and padding before the first row and column,
+// over x in NHWC.
+ir::ValueId strided_conv(Layouts& b, ir::ValueId x, int64_t channels, int64_t kernel, int64_t stride, int64_t pad = 0) {
   const Shape in = b.graph[x].shape;
   const std::vector<int8_t> values(static_cast<size_t>(channels * kernel * kernel * in[3]), 1);
   const auto weights = b.constant<int8_t>(DType::kInt8, {channels, kernel, kernel, in[3]}, values);
   const auto bias = b.constant<int32_t>(DType::kInt32, {1}, {7});
   const auto input_zp = b.scalar<int8_t>(DType::kInt8, 3), weight_zp = b.scalar<int8_t>(DType::kInt8, 0);
-  const Shape out{in[0], (in[1] - kernel) / stride + 1, (in[2] - kernel) / stride + 1, channels};
+  const Shape out{in[0], (in[1] + pad - kernel) / stride + 1, (in[2] + pad - kernel) / stride + 1, channels};
   const auto sum = b.op(TosaOp::CONV2D, {x, weights, bias, input_zp, weight_zp}, DType::kInt32, out,
-                        {{"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                        {{"pad", std::vector<int64_t>{pad, 0, pad, 0}},
                          {"stride", std::vector<int64_t>{stride, stride}},
                          {"dilation", std::vector<int64_t>{1, 1}},
                          {"local_bound", false},
@@ -205,6 +206,34 @@ TEST(Layout, few_patches_are_taken_from_those_with_a_smaller_stride) {
   EXPECT_EQ(steps[0].kernel.stride_y, 2);
   EXPECT_EQ(steps[0].ofm.height, 15);
   EXPECT_EQ(steps[1].kind, StepKind::kPool);  // a copy of every second row
+}
+
+// Patches with padding are read from the input as it is: only their borders are filled.
+TEST(Layout, padding_of_patches_is_no_copy_of_the_input) {
+  Layouts b;
+  b.graph.outputs = {strided_conv(b, b.input("x", DType::kInt8, {1, 32, 32, 16}), 16, 3, 4, 1)};
+  const auto steps = steps_of(b.graph);
+  EXPECT_EQ(count(steps, StepKind::kConv), 1);
+  for (const Step& step : steps) EXPECT_LE(step.ofm.height * step.ofm.width * step.ofm.depth, 8 * 8 * 2 * 2 * 16);
+}
+
+TEST(Layout, depthwise_windows_far_from_each_other_are_copied_together) {
+  Layouts b;
+  const std::vector<int8_t> ones(9 * 64, 1);
+  const auto sum =
+      b.op(TosaOp::DEPTHWISE_CONV2D,
+           {b.input("x", DType::kInt8, {1, 35, 35, 64}), b.constant<int8_t>(DType::kInt8, {3, 3, 64, 1}, ones),
+            b.scalar<int32_t>(DType::kInt32, 1), b.scalar<int8_t>(DType::kInt8, 0), b.scalar<int8_t>(DType::kInt8, 0)},
+           DType::kInt32, {1, 7, 7, 64},
+           {{"pad", std::vector<int64_t>{0, 0, 0, 0}},
+            {"stride", std::vector<int64_t>{5, 5}},
+            {"dilation", std::vector<int64_t>{1, 1}},
+            {"local_bound", false},
+            {"acc_type", DType::kInt32}});
+  b.graph.outputs = {b.rescale(sum, DType::kInt8, 1 << 30, 38)};
+  const auto steps = schedule_of(b.graph, *find_target("ethos-u85-256", "", ""), {}).steps.all();
+  EXPECT_EQ(count(steps, StepKind::kDepthwise), 1);
+  EXPECT_EQ(steps.back().kernel, (Kernel{.height = 3, .width = 3, .stride_y = 3, .stride_x = 3}));
 }
 
 // Pixels of 2x2 bytes to two rows of bytes.

@@ -130,7 +130,7 @@ TEST(Spaces, chosen_values_fit_with_in_place_results) {
                            {.from = 14, .other = 3},     {.from = 0, .other = 2},     {.from = 14, .channels = 48},
                            {.from = 16, .channels = 16}, {.from = 21, .channels = 16}}),
                   dedicated(), {}, "blocks");
-  const int64_t taken = allocated_bytes(choose_spaces(blocked, context), Space::kFastScratch);
+  const int64_t taken = allocated_bytes(choose_spaces(blocked, context), Space::kFastScratch, 0);
   EXPECT_LE(taken, options.arena_budget_bytes);
   EXPECT_GT(taken, options.arena_budget_bytes * 3 / 4);
 }
