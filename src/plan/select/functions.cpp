@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "plan/select/emit_internal.h"
@@ -61,9 +62,7 @@ bool is_narrow(DType dtype) {
 // Evaluates nodes for a list of inputs, as the interpreter does. Results of inputs for which TOSA defines none are any.
 class Evaluator {
  public:
-  Evaluator(const Selection& s, ir::ValueId root, Values inputs) : s_(s), results_(s.graph().values.size()) {
-    results_[root.index()] = std::move(inputs);
-  }
+  Evaluator(const Selection& s, ir::ValueId root, Values inputs) : s_(s) { results_[root.index()] = std::move(inputs); }
 
   // False: a node that is not evaluated here.
   bool add(const ir::Node& node) {
@@ -74,7 +73,7 @@ class Evaluator {
     results_[node.outputs[0].index()] = std::move(out);
     return true;
   }
-  [[nodiscard]] const Values& of(ir::ValueId id) const { return results_[id.index()]; }
+  [[nodiscard]] const Values& of(ir::ValueId id) const { return results_.at(id.index()); }
 
  private:
   // The low bits of an integer.
@@ -85,7 +84,7 @@ class Evaluator {
 
   [[nodiscard]] Values operand(const ir::Node& node, size_t i) const {
     const ir::ValueId id = node.inputs[i];
-    if (!s_.value(id).constant) return results_[id.index()];
+    if (!s_.value(id).constant) return of(id);
     return {s_.constant(id, "operand")->front()};
   }
 
@@ -165,7 +164,7 @@ class Evaluator {
   }
 
   const Selection& s_;
-  std::vector<Values> results_;
+  std::unordered_map<size_t, Values> results_;  // by value: a function has few of a long graph's
 };
 
 // sigmoid(k / 24) in units of 2^-16, moved by half of the error that interpolation has between k and k + 1.
