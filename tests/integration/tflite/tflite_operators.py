@@ -304,7 +304,7 @@ def gelu(case):
 
 
 def leaky_relu(case):
-    unary(case, "LEAKY_RELU", "LeakyReluOptions", alpha=float(case.random.uniform(0, 0.9)))
+    unary(case, "LEAKY_RELU", "LeakyReluOptions", alpha=float(case.random.uniform(-0.9, 0.9)))
 
 
 def quantize(case):
@@ -441,9 +441,12 @@ def resize(case, op, options):
     half, align = [(False, False), (True, False)][int(case.random.integers(2))]
     if op == "RESIZE_BILINEAR" and half:
         factor = 2
+    out = [h * factor, w * factor]
+    if op == "RESIZE_NEAREST_NEIGHBOR" and case.random.integers(2):
+        out = [case.size(1, 20), case.size(1, 20)]  # any ratio
     x, _ = case.input([1, h, w, c])
-    y = case.output([1, h * factor, w * factor, c], *case.quantization(x))
-    size = case.ints(h * factor, w * factor)
+    y = case.output([1, *out, c], *case.quantization(x))
+    size = case.ints(*out)
     case.model.op(op, [x, size], [y], options, alignCorners=align, halfPixelCenters=half, version=3)
 
 
@@ -577,12 +580,32 @@ def exp_16(case):
 
 
 def batch_matmul(case):
-    batches, rows, depth, columns = case.size(1, 3), case.size(1, 9), case.size(1, 20), case.size(1, 9)
+    """Leading axes that one operand lacks, or has once, repeat its matrices."""
+    batches = tuple(case.size(1, 3) for _ in range(case.size(0, 2)))
+    of_x, of_y = batches, batches
+    if case.random.integers(2):
+        repeated = tuple(1 if case.random.integers(2) else n for n in batches)[case.size(0, len(batches)) :]
+        of_x, of_y = (repeated, of_y) if case.random.integers(2) else (of_x, repeated)
+    rows, depth, columns = case.size(1, 9), case.size(1, 20), case.size(1, 9)
     adj_x, adj_y = bool(case.random.integers(2)), bool(case.random.integers(2))
-    x, sx = case.input((batches, depth, rows) if adj_x else (batches, rows, depth), "x")
-    y, sy = case.input((batches, columns, depth) if adj_y else (batches, depth, columns), "y")
-    z = case.output((batches, rows, columns), scale=sx * sy * case.size(20, 400), name="z")
+    x, sx = case.input((*of_x, depth, rows) if adj_x else (*of_x, rows, depth), "x")
+    y, sy = case.input((*of_y, columns, depth) if adj_y else (*of_y, depth, columns), "y")
+    z = case.output((*batches, rows, columns), scale=sx * sy * case.size(20, 400), name="z")
     case.model.op("BATCH_MATMUL", [x, y], [z], "BatchMatMulOptions", version=2, adjX=adj_x, adjY=adj_y)
+
+
+def int32(case):
+    """Arithmetic of int32 without quantization, with every fused activation."""
+    options = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "MAXIMUM": None, "MINIMUM": None}
+    op = list(options)[int(case.random.integers(len(options)))]
+    shape = [case.size(1, 3), case.size(2, 9)]
+    other = [1 if case.random.integers(3) == 0 else d for d in shape]
+    operands = []
+    for name, sizes in (("a", shape), ("b", other)):
+        operands.append(case.model.input(name, sizes, np.int32))
+        case.inputs.append(case.random.integers(-30000, 30000, sizes).astype(np.int32) // 10 ** case.size(0, 4))
+    activation = {"fusedActivationFunction": case.activation()} if options[op] else {}
+    case.model.op(op, operands, [case.model.output("y", shape, np.int32)], options[op], **activation)
 
 
 def quantize_wide(case):
@@ -598,7 +621,7 @@ INT8 = [
     leaky_relu, quantize, softmax, reshape, squeeze, expand_dims, transpose, slice_, strided_slice, pad, concatenation,
     split, split_v, pack, unpack, resize_nearest_neighbor, resize_bilinear, abs_, exp, neg, relu_0_to_1,
     squared_difference, equal, not_equal, greater, greater_equal, less, less_equal, reverse_v2, tile, mirror_pad,
-    gather, reduce_max, reduce_min, log, rsqrt, batch_matmul,
+    gather, reduce_max, reduce_min, log, rsqrt, batch_matmul, int32,
 ]  # fmt: skip
 # Their inputs and outputs are unsigned on the NPU, too.
 UINT8 = [
@@ -606,7 +629,7 @@ UINT8 = [
     arg_max, relu, relu6, logistic, tanh, hard_swish, leaky_relu, quantize, softmax, reshape, transpose, slice_,
     pad, concatenation, split, pack, unpack, resize_nearest_neighbor, reduce_max,
 ]  # fmt: skip
-INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, abs_, exp_16, log_16, rsqrt_16, quantize_wide]  # fmt: skip
+INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, abs_, exp_16, log_16, rsqrt_16, quantize_wide, batch_matmul, equal, greater, less_equal]  # fmt: skip
 
 
 def make(function, seed, dtype=np.int8):

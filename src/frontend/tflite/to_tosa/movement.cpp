@@ -333,12 +333,8 @@ Result<void> mirror_pad(Call& call) {
   return call.set(value);
 }
 
-namespace {
-
-// Constant indices: every run of neighbors is a SLICE. NPUs that cannot address by index do this as well.
-//   Example: [1, 2, 3, 0] is a slice of three elements and one of one.
-Result<ValueId> sliced_by(Call& call, const std::vector<int64_t>& indices, size_t axis) {
-  const ValueId input = call.value(0);
+// NPUs that cannot address by index do this as well.
+Result<ValueId> sliced_by(Call& call, ValueId input, const std::vector<int64_t>& indices, size_t axis) {
   const Shape shape = call.out.shape(input);
   std::vector<ValueId> parts;
   for (size_t i = 0; i < indices.size();) {
@@ -356,8 +352,6 @@ Result<ValueId> sliced_by(Call& call, const std::vector<int64_t>& indices, size_
   return call.out.concat(parts, axis);
 }
 
-}  // namespace
-
 // GATHER(input, indices) along one axis, as TOSA's GATHER of rows: [N, K, C] and [N, W] give [N, W, C].
 Result<void> gathered(Call& call) {
   CARINA_CHECKED(check_moved(call, 0));
@@ -374,10 +368,9 @@ Result<void> gathered(Call& call) {
   for (size_t i = 0; i < batch_dims; ++i) {
     if (given[i] != shape[i]) return call.reject("the batch sizes differ");
   }
-  constexpr int64_t kMaxSlices = 256;
   if (call.in(1).is_constant && batch_dims == 0 && given.elements() <= kMaxSlices) {
     CARINA_TRY(const std::vector<int64_t> indices, call.constant(1, "the indices"));
-    CARINA_TRY(const ValueId made, sliced_by(call, indices, axis));
+    CARINA_TRY(const ValueId made, sliced_by(call, call.value(0), indices, axis));
     return call.set(made);
   }
   int64_t before = 1, after = 1;
