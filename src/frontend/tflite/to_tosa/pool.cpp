@@ -97,8 +97,9 @@ Result<void> mean(Call& call) {
   CARINA_TRY(const std::vector<size_t> axes, axes_of(call, 1, shape.rank()));
   int64_t count = 1;
   for (const size_t axis : axes) count *= shape[axis];
-  constexpr int64_t kMaxCount = 1 << 15;  // sums of 17 bits stay below 2^31
-  if (count < 1 || count > kMaxCount) return call.reject("a mean over this many elements is not supported");
+  // Sums of 9 or of 16 bits stay below 2^31.
+  const int64_t max_count = call.in(0).dtype == DType::kInt16 ? 1 << 15 : 1 << 22;
+  if (count < 1 || count > max_count) return call.reject("a mean over this many elements is not supported");
   Multiplier multiplier =
       multiplier_of(static_cast<double>(Call::scale(call.in(0))) / static_cast<double>(Call::scale(call.result())));
   if (multiplier.exponent > 12) return call.reject("the ratio of the scales is too large");
