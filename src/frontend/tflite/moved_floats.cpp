@@ -8,9 +8,25 @@ namespace carina::tflite {
 
 namespace {
 
-constexpr std::string_view kMovers[] = {"CONCATENATION", "EXPAND_DIMS", "GATHER", "MIRROR_PAD", "PAD",
-                                        "PADV2",         "REVERSE_V2",  "SELECT", "SELECT_V2",  "SLICE",
-                                        "SPLIT_V",       "SQUEEZE",     "TILE",   "TRANSPOSE"};
+constexpr std::string_view kMovers[] = {"BATCH_TO_SPACE_ND",
+                                        "BROADCAST_TO",
+                                        "CONCATENATION",
+                                        "DEPTH_TO_SPACE",
+                                        "EXPAND_DIMS",
+                                        "GATHER",
+                                        "MIRROR_PAD",
+                                        "PAD",
+                                        "PADV2",
+                                        "REVERSE_V2",
+                                        "SELECT",
+                                        "SELECT_V2",
+                                        "SLICE",
+                                        "SPACE_TO_BATCH_ND",
+                                        "SPACE_TO_DEPTH",
+                                        "SPLIT_V",
+                                        "SQUEEZE",
+                                        "TILE",
+                                        "TRANSPOSE"};
 
 }  // namespace
 

@@ -16,7 +16,8 @@ REDUCTIONS = ["MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"]
 MOVERS = [
     "reshape", "squeeze", "expand_dims", "transpose", "slice_", "strided_slice", "pad", "concatenation", "split",
     "split_v", "pack", "unpack", "reverse_v2", "tile", "mirror_pad", "gather", "resize_nearest_neighbor",
-    "resize_bilinear", "max_pool_2d", "average_pool_2d",
+    "resize_bilinear", "max_pool_2d", "average_pool_2d", "depth_to_space", "space_to_depth", "space_to_batch_nd",
+    "batch_to_space_nd", "broadcast_to",
 ]  # fmt: skip
 SEEDS = sampled(3, 30)
 

@@ -594,6 +594,53 @@ def batch_matmul(case):
     case.model.op("BATCH_MATMUL", [x, y], [z], "BatchMatMulOptions", version=2, adjX=adj_x, adjY=adj_y)
 
 
+def depth_to_space(case):
+    n, h, w, c, block = case.size(1, 2), case.size(1, 5), case.size(1, 5), case.size(1, 5), case.size(1, 3)
+    shape, out = [n, h, w, c * block**2], [n, h * block, w * block, c]
+    x, _ = case.input(shape)
+    y = case.output(out, *case.quantization(x))
+    case.model.op("DEPTH_TO_SPACE", [x], [y], "DepthToSpaceOptions", blockSize=block)
+
+
+def space_to_depth(case):
+    n, h, w, c, block = case.size(1, 2), case.size(1, 5), case.size(1, 5), case.size(1, 5), case.size(1, 3)
+    out = [n, h, w, c * block**2]
+    moved(case, "SPACE_TO_DEPTH", out, (), "SpaceToDepthOptions", [n, h * block, w * block, c], blockSize=block)
+
+
+def blocks(case, op, sign):
+    """The batch with blocks of pixels in it, and the images: [batch, h, w, c] or [batch, h, c]."""
+    axes, batch, c = case.size(1, 2), case.size(1, 2), case.size(1, 5)
+    sizes, whole = [case.size(1, 3) for _ in range(axes)], [case.size(3, 5) for _ in range(axes)]
+    amounts = [[case.size(0, 1), case.size(0, 1)] for _ in range(axes)]
+    image = [batch, *(n * size - sum(a) for n, size, a in zip(whole, sizes, amounts, strict=True)), c]
+    divided = [batch * int(np.prod(sizes)), *whole, c]
+    shape, out = (image, divided) if sign > 0 else (divided, image)
+    given = [case.ints(*sizes), case.model.constant("amounts", np.array(amounts, np.int32))]
+    moved(case, op, out, given, None, shape)
+
+
+def space_to_batch_nd(case):
+    blocks(case, "SPACE_TO_BATCH_ND", 1)
+
+
+def batch_to_space_nd(case):
+    blocks(case, "BATCH_TO_SPACE_ND", -1)
+
+
+def broadcast_to(case):
+    out = four(case)
+    shape = [1 if case.random.integers(2) else d for d in out][case.size(0, 3) :]
+    moved(case, "BROADCAST_TO", out, [case.ints(*out)], None, shape)
+
+
+def arg_min(case):
+    shape, axis = (case.size(1, 3), case.size(1, 6), case.size(2, 30)), case.size(1, 2)
+    x, _ = case.input(shape)
+    y = case.model.output("y", [d for i, d in enumerate(shape) if i != axis], np.int32)
+    case.model.op("ARG_MIN", [x, case.ints(axis)], [y], "ArgMinOptions", outputType=schema.TensorType.INT32, version=2)
+
+
 def int32(case):
     """Arithmetic of int32 without quantization, with every fused activation."""
     options = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "MAXIMUM": None, "MINIMUM": None}
@@ -621,13 +668,15 @@ INT8 = [
     leaky_relu, quantize, softmax, reshape, squeeze, expand_dims, transpose, slice_, strided_slice, pad, concatenation,
     split, split_v, pack, unpack, resize_nearest_neighbor, resize_bilinear, abs_, exp, neg, relu_0_to_1,
     squared_difference, equal, not_equal, greater, greater_equal, less, less_equal, reverse_v2, tile, mirror_pad,
-    gather, reduce_max, reduce_min, log, rsqrt, batch_matmul, int32,
+    gather, reduce_max, reduce_min, log, rsqrt, batch_matmul, int32, depth_to_space, space_to_depth,
+    space_to_batch_nd, batch_to_space_nd, broadcast_to, arg_min,
 ]  # fmt: skip
 # Their inputs and outputs are unsigned on the NPU, too.
 UINT8 = [
     conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, maximum, minimum, average_pool_2d, max_pool_2d, mean,
     arg_max, relu, relu6, logistic, tanh, hard_swish, leaky_relu, quantize, softmax, reshape, transpose, slice_,
-    pad, concatenation, split, pack, unpack, resize_nearest_neighbor, reduce_max,
+    pad, concatenation, split, pack, unpack, resize_nearest_neighbor, reduce_max, depth_to_space, space_to_batch_nd,
+    arg_min,
 ]  # fmt: skip
 INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, abs_, exp_16, log_16, rsqrt_16, quantize_wide, batch_matmul, equal, greater, less_equal]  # fmt: skip
 

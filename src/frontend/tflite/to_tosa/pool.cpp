@@ -282,9 +282,10 @@ Result<void> reduce_any(Call& call) {
   return extreme(call, TosaOp::REDUCE_ANY);
 }
 
-Result<void> arg_max(Call& call) {
-  CARINA_CHECKED(call.need(2));
-  CARINA_CHECKED(call.need_type(call.in(0), kOf8Or16));
+namespace {
+
+// The first index of the largest element of `input`, which has operand 0's shape.
+Result<void> arg_max_of(Call& call, ValueId input) {
   if (call.result().dtype != DType::kInt32 && call.result().dtype != DType::kInt64)
     return call.reject("the indices are neither int32 nor int64", {}, call.result().type_name);
   CARINA_TRY(const std::vector<size_t> axes, axes_of(call, 1, call.in(0).shape.rank()));
@@ -294,7 +295,6 @@ Result<void> arg_max(Call& call) {
   for (size_t i = 0; i < shape.rank(); ++i) {
     if (i != axes.front()) dims.push_back(shape[i]);
   }
-  const ValueId input = call.value(0);
   const ValueId indices = call.out.emit(TosaOp::ARGMAX, {input},
                                         {{"axis", static_cast<int64_t>(axes.front())}, {"nan_mode", ir::kNanPropagate}},
                                         {.dtype = DType::kInt32, .shape = Shape(dims), .suffix = "arg_max"});
@@ -305,6 +305,21 @@ Result<void> arg_max(Call& call) {
   ones.back() = 2;
   const ValueId words = call.out.reshape(call.out.integers(DType::kInt32, std::array<int64_t, 2>{1, 0}), Shape(ones));
   return call.set(call.out.binary(TosaOp::MUL, call.out.reshape(indices, Shape(dims)), words));
+}
+
+}  // namespace
+
+Result<void> arg_max(Call& call) {
+  CARINA_CHECKED(call.need(2));
+  CARINA_CHECKED(call.need_type(call.in(0), kOf8Or16));
+  return arg_max_of(call, call.value(0));
+}
+
+// The smallest element is the largest of -1 - x, which is of 8 bits, too.
+Result<void> arg_min(Call& call) {
+  CARINA_CHECKED(call.need(2));
+  CARINA_CHECKED(call.need_type(call.in(0), kOf8));
+  return arg_max_of(call, call.looked_up(call.value(0), [](int64_t x) { return -1 - x; }));
 }
 
 }  // namespace carina::tflite
