@@ -10,7 +10,8 @@ namespace carina::tflite {
 
 namespace {
 
-// An operator's kernel, and the tensors with which it is used. An operator may have a row for floats and one for others.
+// An operator's kernel, and the tensors with which it is used. An operator may have a row for floats and one for
+// others.
 struct KernelRow {
   std::string_view name;
   bool (*applies)(const KernelCall& call);
