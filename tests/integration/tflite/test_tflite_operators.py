@@ -71,6 +71,27 @@ def test_npu_has_bits_of_reference_kernels(operator, dtype, run_carina, tmp_path
             check(outputs(tmp_path / "out", len(expected)), expected, f"seed {seed}, {target}")
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16], ids=names)
+@pytest.mark.parametrize(
+    "name", ["transpose", "slice_", "average_pool_2d", "max_pool_2d", "maximum", "resize_bilinear", "gather"]
+)
+def test_integers_are_moved_whatever_the_quantization_of_the_result(name, dtype, run_carina, tmp_path):
+    function = next(f for f in INT8 if f.__name__ == name)
+    for seed in range(SEEDS):
+        content, inputs = make(function, seed, dtype)
+        model = schema.ModelT.InitFromPackedBuf(content)
+        result = model.subgraphs[0].tensors[model.subgraphs[0].outputs[0]].quantization
+        result.scale = [1.3 * result.scale[0]]
+        m = Model()
+        m.model = model
+        (tmp_path / "model.tflite").write_bytes(m.bytes())
+        expected = litert(m.bytes(), inputs)
+        words = ["--target", TARGETS[seed % 3], "-o", tmp_path / "npu.tflite"]
+        run_carina(["compile", tmp_path / "model.tflite", *words])
+        run_carina(["run", tmp_path / "npu.tflite", *files(tmp_path, inputs), "-o", tmp_path / "out"])
+        check(outputs(tmp_path / "out", len(expected)), expected, f"seed {seed}")
+
+
 def every_pair(op, scales, zero_points):
     """An ADD or SUB of all 65,536 pairs of int8 values."""
     m = Model()

@@ -150,9 +150,6 @@ Result<void> check_resize(const Call& call) {
   const Shape &in = call.in(0).shape, &out = call.result().shape;
   if (in.rank() != 4 || out.rank() != 4 || in[0] != out[0] || in[3] != out[3])
     return call.reject("the shapes do not fit", to_string(in), to_string(out));
-  if (call.in(0).quantization.scales != call.result().quantization.scales ||
-      call.in(0).quantization.zero_points != call.result().quantization.zero_points)
-    return call.reject("input and result have different quantizations");
   return {};
 }
 
