@@ -245,14 +245,15 @@ bool compare_as_stored(const Call& call) {
   const int64_t zero = Call::zero_point(call.in(0));
   if (Call::scale(call.in(1)) != Call::scale(call.in(0)) || Call::zero_point(call.in(1)) != zero) return false;
   const auto scaled = [&](int64_t x) { return multiply(static_cast<int32_t>(x - zero) * 256, multiplier); };
-  for (int64_t x = -128; x < 127; ++x) {
+  const IntegerRange range = range_of(Call::type_of(call.in(0)));
+  for (int64_t x = range.min; x < range.max; ++x) {
     if (scaled(x) >= scaled(x + 1)) return false;
   }
   return true;
 }
 
-// Comparisons of 8-bit operands: each is scaled with 8 more bits first, so that neighbors of a small scale may become
-// equal. LiteRT compares the stored integers of 16 bits, whatever their scales.
+// Comparisons: each operand is scaled with 8 more bits first, so that neighbors of a small scale may become equal. Which
+// of 16 bits is greater, LiteRT decides by the stored integers, whatever their scales.
 Result<void> compared(Call& call, TosaOp op, bool is_swapped, bool is_inverted) {
   CARINA_CHECKED(call.need(2));
   CARINA_CHECKED(check_shapes(call));
@@ -261,12 +262,12 @@ Result<void> compared(Call& call, TosaOp op, bool is_swapped, bool is_inverted) 
   std::array<ValueId, 2> operands;
   if (call.in(0).dtype == DType::kInt32) {
     operands = {call.value(0), call.value(1)};
-  } else if (call.in(0).dtype == DType::kInt16) {
+  } else if (call.in(0).dtype == DType::kInt16 && op != TosaOp::EQUAL) {
     operands = {call.widened(call.value(0), 0), call.widened(call.value(1), 0)};
   } else {
     std::array<Multiplier, 2> multipliers;
     for (size_t i = 0; i < 2; ++i) {
-      CARINA_CHECKED(call.need_quantized(call.in(i), kOf8));
+      CARINA_CHECKED(call.need_quantized(call.in(i), kOf8Or16));
       multipliers[i] = multiplier_of(Call::scale(call.in(i)));
       if (multipliers[i].exponent > 0)
         return call.reject("a scale of 1 and more is not supported here", {}, call.in(i).name);
