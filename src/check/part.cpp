@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <optional>
+#include <ranges>
+#include <utility>
+#include <vector>
 
 #include "check/draw_inputs.h"
 #include "check/part_internal.h"
@@ -127,50 +131,66 @@ std::vector<ir::ValueId> read_after(const ir::Graph& graph, size_t nodes) {
   return values;
 }
 
-// Where a network can be cut after its first nodes.
+// Where a network can be cut after its first nodes. What is asked of each value is found in one pass over the graph, so
+// that many cuts can be tried.
 class Cuts {
  public:
   Cuts(const ir::Graph& graph, const npu::CompiledNetwork& network)
-      : graph_(graph), is_output_(ir::is_output(graph)), last_layer_(graph.nodes.size()), notes_(graph.values.size()) {
+      : graph_(graph),
+        last_layer_(graph.nodes.size()),
+        layers_(graph.nodes.size() + 1),
+        read_until_(graph.values.size()),
+        held_until_(graph.values.size()),
+        notes_(graph.values.size()) {
     for (size_t l = 0; l < network.layers.size(); ++l) {
       if (const auto node = network.layers[l].node) last_layer_[*node] = l;
     }
+    for (size_t n = 0; n < graph.nodes.size(); ++n)
+      layers_[n + 1] = std::max(layers_[n], last_layer_[n] ? *last_layer_[n] + 1 : 0);
     for (const npu::ValueNote& note : network.values) notes_[note.value] = &note;
+    note_readers();
   }
 
   // The part of the first `nodes` nodes; nothing if a value that later nodes read is nowhere.
   [[nodiscard]] std::optional<Part> after(size_t nodes) const {
-    Part part{.extent = {.nodes = nodes, .samples = 1}};
-    for (size_t n = 0; n < nodes; ++n) part.layers = std::max(part.layers, last_layer_[n] ? *last_layer_[n] + 1 : 0);
-    const std::vector<bool> needed = needed_after(part.layers);
-    for (const ir::ValueId value : read_after(graph_, nodes)) {
-      const npu::ValueNote* note = notes_[value.index()];
-      if (note == nullptr || note->layer >= part.layers || !needed[value.index()]) return std::nullopt;
-      part.results.push_back(*note);
+    Part part{.extent = {.nodes = nodes, .samples = 1}, .layers = layers_[nodes]};
+    for (size_t n = nodes; n-- > 0;) {
+      for (const ir::ValueId id : std::views::reverse(graph_.nodes[n].outputs)) {
+        if (read_until_[id.index()] <= nodes) continue;
+        const npu::ValueNote* note = notes_[id.index()];
+        if (note == nullptr || note->layer >= part.layers || held_until_[id.index()] <= part.layers)
+          return std::nullopt;
+        part.results.push_back(*note);
+      }
     }
+    std::ranges::reverse(part.results);
     return part.results.empty() ? std::nullopt : std::optional(std::move(part));
   }
 
  private:
-  // By value: whether a layer after the first `layers` reads it, so that its memory still holds it then. A node without
-  // layers is a view: its results' readers count.
-  [[nodiscard]] std::vector<bool> needed_after(size_t layers) const {
-    std::vector<bool> needed = is_output_;
+  // A node without layers is a view: its results' readers count.
+  void note_readers() {
+    constexpr size_t kAlways = std::numeric_limits<size_t>::max();
+    for (const ir::ValueId id : graph_.outputs) read_until_[id.index()] = held_until_[id.index()] = kAlways;
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
       const ir::Node& node = graph_.nodes[n];
-      const bool is_later = last_layer_[n]
-                                ? *last_layer_[n] >= layers
-                                : std::ranges::any_of(node.outputs, [&](ir::ValueId id) { return needed[id.index()]; });
+      size_t held = last_layer_[n] ? *last_layer_[n] + 1 : 0;
+      if (!last_layer_[n]) {
+        for (const ir::ValueId id : node.outputs) held = std::max(held, held_until_[id.index()]);
+      }
       for (const ir::ValueId id : node.inputs) {
-        if (is_later && id.valid()) needed[id.index()] = true;
+        if (!id.valid()) continue;
+        read_until_[id.index()] = std::max(read_until_[id.index()], n + 1);
+        held_until_[id.index()] = std::max(held_until_[id.index()], held);
       }
     }
-    return needed;
   }
 
   const ir::Graph& graph_;
-  std::vector<bool> is_output_;
   std::vector<std::optional<size_t>> last_layer_;  // by node
+  std::vector<size_t> layers_;                     // of the first nodes, by their number
+  std::vector<size_t> read_until_;                 // by value: one more than the last node that reads it
+  std::vector<size_t> held_until_;                 // by value: one more than the last layer that reads its memory
   std::vector<const npu::ValueNote*> notes_;       // by value
 };
 
@@ -207,7 +227,7 @@ Part part_of(const ir::Graph& graph, const npu::CompiledNetwork& network, option
                           : extent_within(graph, kShare * (compile_work(graph) + front_end_work(graph, front_end)));
   if (most.nodes == whole.nodes) return {.extent = most, .layers = network.layers.size()};
   const Cuts cuts(graph, network);
-  constexpr size_t kMaxAttempts = 256;  // each takes a pass over the graph
+  constexpr size_t kMaxAttempts = 256;  // each takes a pass over the first nodes
   for (size_t i = 0; i < std::min(most.nodes, kMaxAttempts); ++i) {
     if (auto part = cuts.after(most.nodes - i)) return *std::move(part);
   }

@@ -45,8 +45,9 @@ bool is_asked_to_quantize(const CompileRequest& request) {
 }
 
 backends::Artifacts artifacts_of(const CompileRequest& request) {
-  if (!request.dump_folder.empty() || request.output != CompileRequest::Output::kProgram)
-    return backends::Artifacts::kKeep;
+  const bool is_artifact =
+      request.output == CompileRequest::Output::kStream || request.output == CompileRequest::Output::kVgf;
+  if (!request.dump_folder.empty() || is_artifact) return backends::Artifacts::kKeep;
   return request.layers ? backends::Artifacts::kLayers : backends::Artifacts::kDrop;
 }
 

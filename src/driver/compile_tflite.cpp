@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "driver/budgets.h"
 #include "driver/compile_options.h"
@@ -51,7 +52,17 @@ class Partitioner {
   }
 
   [[nodiscard]] const std::vector<tflite::Part>& parts() const { return parts_; }
-  [[nodiscard]] const NpuPart& npu_part(const tflite::Part& part) const { return compiled_.at(part.operators); }
+  // Moves what was compiled, in the order of the NPU's parts.
+  Delegated delegated() && {
+    Delegated out;
+    for (const tflite::Part& part : parts_) {
+      if (!part.on_npu) continue;
+      NpuPart& made = compiled_.at(part.operators);
+      out.split.tosa.push_back(std::move(made.tosa));
+      out.delegates.push_back(std::move(made.delegate));
+    }
+    return out;
+  }
   [[nodiscard]] const std::optional<Diagnostic>& reason(size_t op) const { return reasons_[op]; }
 
  private:
@@ -73,12 +84,21 @@ class Partitioner {
   }
 
   void reject_what_has_no_form() {
+    std::vector<tflite::Part> parts = tflite::split_operators(graph_, on_npu());
+    const bool is_one = parts.size() == 1;
     std::vector<size_t> operators(graph_.operators.size());
     std::iota(operators.begin(), operators.end(), size_t{0});
-    const tflite::Part all{
-        .on_npu = true, .operators = std::move(operators), .inputs = graph_.inputs, .outputs = graph_.outputs};
-    const auto module = tflite::to_tosa(tflite::model_of(graph_, all), where_);
-    if (!module) reject(module.error(), all.operators);
+    const tflite::Part all = is_one ? std::move(parts.front())
+                                    : tflite::Part{.on_npu = true,
+                                                   .operators = std::move(operators),
+                                                   .inputs = graph_.inputs,
+                                                   .outputs = graph_.outputs};
+    auto module = tflite::to_tosa(tflite::model_of(graph_, all), where_);
+    if (!module) {
+      reject(module.error(), all.operators);
+    } else if (is_one) {
+      whole_ = *std::move(module);
+    }
   }
 
   // Compiles the parts that have not been compiled. Returns false if operators were rejected.
@@ -98,8 +118,9 @@ class Partitioner {
   }
 
   // Errors name operators of the part by their place in it.
-  Result<NpuPart> compile_part(const tflite::Part& part, const backends::DelegateOptions& options) const {
-    CARINA_TRY(ir::Module module, files::sound_model(tflite::model_of(graph_, part), where_, "8K"));
+  Result<NpuPart> compile_part(const tflite::Part& part, const backends::DelegateOptions& options) {
+    CARINA_TRY(ir::Module module, whole_ ? files::sound_model(*std::exchange(whole_, {}), where_, "8K")
+                                         : files::sound_model(tflite::model_of(graph_, part), where_, "8K"));
     NpuPart made{.tosa = std::move(module.main()), .delegate = {}};
     auto delegate = backend_.compile(made.tosa, options, log_);
     if (!delegate) return fail(about_origins(std::move(delegate).error(), made.tosa));
@@ -113,6 +134,7 @@ class Partitioner {
   const Log& log_;
   std::vector<std::optional<Diagnostic>> reasons_;  // by operator: why it stays on the CPU
   std::vector<tflite::Part> parts_;
+  std::optional<ir::Module> whole_;  // the form of the only part, if all operators have one, until it is compiled
   std::map<std::vector<size_t>, NpuPart> compiled_;  // by the operators of the part
 };
 
@@ -121,7 +143,8 @@ std::string name_of(const tflite::Subgraph& graph, const tflite::Operator& op) {
 }
 
 // One row per operator of the main graph.
-std::vector<results::NodeReport> node_rows(const tflite::Subgraph& graph, const Partitioner& made) {
+std::vector<results::NodeReport> node_rows(const tflite::Subgraph& graph, const Partitioner& made,
+                                           const Delegated& delegated) {
   std::vector<results::NodeReport> rows;
   for (size_t i = 0; i < graph.operators.size(); ++i) {
     const tflite::Operator& op = graph.operators[i];
@@ -137,12 +160,13 @@ std::vector<results::NodeReport> node_rows(const tflite::Subgraph& graph, const 
     }
     rows.push_back(std::move(row));
   }
+  size_t next = 0;
   for (const tflite::Part& part : made.parts()) {
     if (!part.on_npu) continue;
-    const NpuPart& compiled = made.npu_part(part);
-    const std::vector<int64_t>& cycles = compiled.delegate.cycles_of_node;
-    for (size_t n = 0; n < compiled.tosa.nodes.size() && n < cycles.size(); ++n) {
-      const ir::NodeId origin = compiled.tosa.nodes[n].origin;
+    const std::vector<ir::Node>& nodes = delegated.split.tosa[next].nodes;
+    const std::vector<int64_t>& cycles = delegated.delegates[next++].cycles_of_node;
+    for (size_t n = 0; n < nodes.size() && n < cycles.size(); ++n) {
+      const ir::NodeId origin = nodes[n].origin;
       if (origin.valid()) rows[part.operators[origin.index()]].cycles += cycles[n];
     }
   }
@@ -164,12 +188,14 @@ std::vector<results::PortReport> ports_of(const tflite::Subgraph& graph, const s
   return ports;
 }
 
-Result<std::vector<litert::CompiledPart>> written_parts(const Partitioner& made, const std::string& where) {
+Result<std::vector<litert::CompiledPart>> written_parts(const std::vector<tflite::Part>& parts,
+                                                        const Delegated& delegated, const std::string& where) {
   std::vector<litert::CompiledPart> out;
-  for (const tflite::Part& part : made.parts()) {
+  size_t next = 0;
+  for (const tflite::Part& part : parts) {
     litert::CompiledPart& written = out.emplace_back(litert::CompiledPart{.part = part});
     if (!part.on_npu) continue;
-    const backends::Delegate& delegate = made.npu_part(part).delegate;
+    const backends::Delegate& delegate = delegated.delegates[next++];
     CARINA_TRY(written.network, npu::read_delegate_blob_in_place(delegate.packaged.blob, where));
     // The blob does not say how much fast memory its stream uses.
     written.network.network.fast_scratch_bytes = delegate.report.fast_scratch_bytes;
@@ -235,16 +261,12 @@ Result<Compiled> compile_tflite(const Buffer& file, const CompileRequest& reques
   compilation.flash_budget_bytes = options.flash_budget_bytes.value_or(0);
   Partitioner parts(model, request.model, backend, log);
   CARINA_CHECKED(parts.compile(options.delegate));
-  compilation.delegated.emplace();
-  for (const tflite::Part& part : parts.parts()) {
-    if (!part.on_npu) continue;
-    compilation.delegated->split.tosa.push_back(parts.npu_part(part).tosa);
-    compilation.delegated->delegates.push_back(parts.npu_part(part).delegate);
-  }
+  compilation.delegated = std::move(parts).delegated();
+  const Delegated& delegated = *compilation.delegated;
   results::CompileReport report = compile_report(compilation, backend, options.delegate);
-  CARINA_TRY(const std::vector<litert::CompiledPart> written, written_parts(parts, request.model));
+  CARINA_TRY(const std::vector<litert::CompiledPart> written, written_parts(parts.parts(), delegated, request.model));
   CARINA_TRY(litert::Written made, litert::write_compiled(file, model, written, request.model));
-  report.nodes = node_rows(model.subgraphs.front(), parts);
+  report.nodes = node_rows(model.subgraphs.front(), parts, delegated);
   report.inputs = ports_of(model.subgraphs.front(), model.subgraphs.front().inputs);
   report.outputs = ports_of(model.subgraphs.front(), model.subgraphs.front().outputs);
   report.program_bytes = static_cast<int64_t>(made.file.size());

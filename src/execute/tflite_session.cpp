@@ -16,6 +16,7 @@
 #include "files/tflite_file.h"
 #include "frontend/tflite/borders.h"
 #include "frontend/tflite/kernels/kernels.h"
+#include "frontend/tflite/moved_floats.h"
 #include "frontend/tflite/parts.h"
 #include "frontend/tflite/reader.h"
 #include "interpret/interpreter.h"
@@ -51,11 +52,12 @@ std::span<std::byte> writable(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
 
-enum class StepKind : uint8_t { kCpu, kNpu, kKernel, kVariable };
+enum class StepKind : uint8_t { kCpu, kMove, kNpu, kKernel, kVariable };
 
 StepKind kind_of(const tflite::Subgraph& graph, const tflite::Operator& op) {
   if (op.name == tflite::kNpuOperator) return StepKind::kNpu;
   if (tflite::has_kernel(graph, op)) return StepKind::kKernel;
+  if (tflite::moves_floats(graph, op)) return StepKind::kMove;
   return acts_on_variables(op) ? StepKind::kVariable : StepKind::kCpu;
 }
 
@@ -170,6 +172,7 @@ Result<void> TfliteSession::State::add_steps(const TfliteOptions& options, const
         add_npu_step(compiled.streams[stream++], options, log);
         break;
       case StepKind::kCpu:
+      case StepKind::kMove:
         CARINA_CHECKED(add_cpu_step(tflite::part_of(graph(), std::move(operators), false), options));
         break;
     }
@@ -192,6 +195,8 @@ void TfliteSession::State::add_npu_step(const litert::NpuOperator& stream, const
 
 Result<void> TfliteSession::State::add_cpu_step(tflite::Part part, const TfliteOptions& options) {
   tflite::Model cut = tflite::model_of(graph(), part);
+  if (kind_of(graph(), graph().operators[part.operators.front()]) == StepKind::kMove)
+    tflite::take_floats_as_integers(cut);
   tflite::Borders borders = tflite::cut_float_borders(cut);
   CARINA_TRY(const ir::Module module, files::sound_model(cut, where, "8K"));
   CARINA_TRY(interpret::Interpreter interpreter,

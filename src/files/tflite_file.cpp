@@ -1,6 +1,7 @@
 #include "files/tflite_file.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "files/sound_module_internal.h"
@@ -31,6 +32,10 @@ Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, c
 
 Result<ir::Module> sound_model(const tflite::Model& model, const std::string& where, const std::string& level) {
   CARINA_TRY(ir::Module module, tflite::to_tosa(model, where));
+  return sound_model(std::move(module), where, level);
+}
+
+Result<ir::Module> sound_model(ir::Module module, const std::string& where, const std::string& level) {
   std::vector<ir::NodeId> origins;
   for (const ir::Node& node : module.main().nodes) origins.push_back(node.origin);
   auto sound = sound_module(std::move(module), where, level);

@@ -42,5 +42,7 @@ Result<TfliteGraph> sound_tflite(const Buffer& file, const std::string& where, c
 // The verified TOSA graph of a model in memory. Errors: to_tosa()'s; every violated rule. Diagnostic::node is an
 // operator of the model's main graph.
 Result<ir::Module> sound_model(const tflite::Model& model, const std::string& where, const std::string& level);
+// The same for what to_tosa() has made of the model.
+Result<ir::Module> sound_model(ir::Module module, const std::string& where, const std::string& level);
 
 }  // namespace carina::files

@@ -46,7 +46,7 @@ std::vector<ValueId> Emitter::emit(TosaOp op, std::vector<ValueId> inputs, Attri
                                    std::span<const Made> made) {
   std::vector<ValueId> outputs;
   for (const auto& [dtype, shape, suffix] : made)
-    outputs.push_back(graph_.add_value(fmt::format("{}.{}", name_, suffix), dtype, shape));
+    outputs.push_back(graph_.add_value(std::string(name_).append(".").append(suffix), dtype, shape));
   graph_.add_node({.op = op,
                    .name = name_,
                    .inputs = std::move(inputs),

@@ -1,7 +1,5 @@
 #include "ir/graph.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace carina::ir {
@@ -19,7 +17,7 @@ std::string Graph::unique_name(std::string_view wanted) {
   if (!index_of_name_.contains(base)) return base;
   int& taken = taken_numbers_[base];
   std::string name;
-  do name = fmt::format("{}_{}", base, ++taken);
+  do name = base + "_" + std::to_string(++taken);
   while (index_of_name_.contains(name));
   --taken;  // the value may not be added
   return name;

@@ -42,12 +42,26 @@ std::string_view product_name(Product product) {
 }
 
 // The bits of a command's data that belong to a field of this product.
-uint64_t defined_bits(std::span<const FieldRow> fields, Product product) {
+constexpr uint64_t defined_bits(std::span<const FieldRow> fields, Product product) {
   uint64_t bits = 0;
   for (const FieldRow& field : fields) {
     if (contains(field.products, product)) bits |= field.mask() << field.low;
   }
   return bits;
+}
+
+// By product and register.
+constexpr std::array<std::array<uint64_t, kRegCount>, 3> kDefinedBits = [] {
+  std::array<std::array<uint64_t, kRegCount>, 3> bits{};
+  for (size_t product = 0; product < bits.size(); ++product) {
+    for (size_t reg = 0; reg < kRegCount; ++reg)
+      bits[product][reg] = defined_bits(fields_of(static_cast<Reg>(reg)), static_cast<Product>(product));
+  }
+  return bits;
+}();
+
+uint64_t defined_bits(Reg reg, Product product) {
+  return kDefinedBits[static_cast<size_t>(product)][static_cast<size_t>(reg)];
 }
 
 }  // namespace
@@ -116,8 +130,7 @@ void StreamWriter::append(const CommandRow& row, uint16_t param, uint32_t payloa
 void StreamWriter::set_fields(Reg reg, uint64_t data) {
   const CommandRow& row = row_of(reg);
   CARINA_CHECK(contains(row.products, product_), "{} on {}", row.name, product_name(product_));
-  CARINA_CHECK(row.form == Form::kAddress || (data & ~defined_bits(fields_of(reg), product_)) == 0, "{} = {:#x}",
-               row.name, data);
+  CARINA_CHECK(row.form == Form::kAddress || (data & ~defined_bits(reg, product_)) == 0, "{} = {:#x}", row.name, data);
   const auto i = static_cast<size_t>(reg);
   if (writes_ == Writes::kOmitUnchanged && known_[i] && values_[i] == data) return;
   known_[i] = true;
@@ -130,7 +143,7 @@ void StreamWriter::set(Reg reg, int64_t value) {
   if (row.form == Form::kNoPayload) {
     CARINA_CHECK(value >= INT16_MIN && value <= UINT16_MAX, "{} = {}", row.name, value);
     // A negative number is truncated to the width of the register's field.
-    const uint64_t bits = defined_bits(fields_of(reg), product_);
+    const uint64_t bits = defined_bits(reg, product_);
     set_fields(reg, value < 0 ? static_cast<uint64_t>(value) & bits : static_cast<uint64_t>(value));
     return;
   }

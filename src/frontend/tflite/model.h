@@ -59,6 +59,7 @@ struct Options {
   int32_t filter_w = 1;
   int32_t axis = 0;
   int32_t batch_dims = 0;
+  int32_t block_size = 1;  // of DEPTH_TO_SPACE and SPACE_TO_DEPTH
   int32_t begin_mask = 0;
   int32_t end_mask = 0;
   int32_t ellipsis_mask = 0;

@@ -23,6 +23,7 @@ void read_table(const Table& from, Options& to) {
   if constexpr (requires { from.filter_w(); }) to.filter_w = from.filter_w();
   if constexpr (requires { from.axis(); }) to.axis = from.axis();
   if constexpr (requires { from.batch_dims(); }) to.batch_dims = from.batch_dims();
+  if constexpr (requires { from.block_size(); }) to.block_size = from.block_size();
   if constexpr (requires { from.begin_mask(); }) to.begin_mask = from.begin_mask();
   if constexpr (requires { from.end_mask(); }) to.end_mask = from.end_mask();
   if constexpr (requires { from.ellipsis_mask(); }) to.ellipsis_mask = from.ellipsis_mask();
@@ -67,8 +68,9 @@ Options read_options(const fb::Operator& from) {
                   fb::SoftmaxOptions, fb::ConcatenationOptions, fb::AddOptions, fb::ResizeBilinearOptions,
                   fb::MulOptions, fb::SubOptions, fb::StridedSliceOptions, fb::TransposeConvOptions, fb::PackOptions,
                   fb::UnpackOptions, fb::ResizeNearestNeighborOptions, fb::LeakyReluOptions, fb::MirrorPadOptions,
-                  fb::GeluOptions, fb::GatherOptions, fb::DivOptions, fb::BatchMatMulOptions, fb::CallOnceOptions,
-                  fb::SVDFOptions, fb::UnidirectionalSequenceLSTMOptions, fb::VarHandleOptions>(from);
+                  fb::GeluOptions, fb::GatherOptions, fb::DivOptions, fb::DepthToSpaceOptions, fb::SpaceToDepthOptions,
+                  fb::BatchMatMulOptions, fb::CallOnceOptions, fb::SVDFOptions, fb::UnidirectionalSequenceLSTMOptions,
+                  fb::VarHandleOptions>(from);
 }
 
 }  // namespace carina::tflite

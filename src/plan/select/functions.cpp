@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "plan/select/emit_internal.h"
@@ -20,11 +21,13 @@
 //
 // The search is one pass over the nodes: a value's root is the narrow value of which it is a function. What only such
 // functions read is not computed. Evaluation takes the nodes of the function times 256 or 65,536; of 16 bits only
-// functions with a TABLE of at least kMinNodes16 nodes are evaluated: a few milliseconds each.
+// functions with a TABLE of at least kMinNodes16 nodes are evaluated, first for few inputs, and those that may be the
+// NPU's own for all: a few milliseconds each.
 namespace carina::plan {
 namespace {
 
 constexpr size_t kInputs8 = 256, kInputs16 = 65536;
+constexpr size_t kFewInputs = 64;                   // of 16 bits
 constexpr size_t kMinNodes8 = 4, kMinNodes16 = 12;  // without CASTs: fewer are as many operations at most
 constexpr size_t kMinComputing8 = 2;                // also without RESCALEs, which operations do with what they read
 using Values = std::vector<int64_t>;
@@ -61,9 +64,7 @@ bool is_narrow(DType dtype) {
 // Evaluates nodes for a list of inputs, as the interpreter does. Results of inputs for which TOSA defines none are any.
 class Evaluator {
  public:
-  Evaluator(const Selection& s, ir::ValueId root, Values inputs) : s_(s), results_(s.graph().values.size()) {
-    results_[root.index()] = std::move(inputs);
-  }
+  Evaluator(const Selection& s, ir::ValueId root, Values inputs) : s_(s) { results_[root.index()] = std::move(inputs); }
 
   // False: a node that is not evaluated here.
   bool add(const ir::Node& node) {
@@ -74,7 +75,7 @@ class Evaluator {
     results_[node.outputs[0].index()] = std::move(out);
     return true;
   }
-  [[nodiscard]] const Values& of(ir::ValueId id) const { return results_[id.index()]; }
+  [[nodiscard]] const Values& of(ir::ValueId id) const { return results_.at(id.index()); }
 
  private:
   // The low bits of an integer.
@@ -85,7 +86,7 @@ class Evaluator {
 
   [[nodiscard]] Values operand(const ir::Node& node, size_t i) const {
     const ir::ValueId id = node.inputs[i];
-    if (!s_.value(id).constant) return results_[id.index()];
+    if (!s_.value(id).constant) return of(id);
     return {s_.constant(id, "operand")->front()};
   }
 
@@ -165,7 +166,7 @@ class Evaluator {
   }
 
   const Selection& s_;
-  std::vector<Values> results_;
+  std::unordered_map<size_t, Values> results_;  // by value: a function has few of a long graph's
 };
 
 // sigmoid(k / 24) in units of 2^-16, moved by half of the error that interpolation has between k and k + 1.
@@ -235,7 +236,7 @@ class Search {
     for (const ir::Node& node : s_.graph().nodes) {
       if (node.outputs.size() != 1) continue;
       const ir::ValueId id = node.outputs[0], root = roots_[id.index()];
-      if (!root.valid() || !leaves(id)) continue;
+      if (!root.valid() || !(leaves(id) || may_be_built_in(id, root))) continue;
       if (auto function = function_of(id, root, is_made)) {
         is_made[id.index()] = true;
         found.push_back(*std::move(function));
@@ -276,6 +277,11 @@ class Search {
     });
   }
 
+  // An int16 value of which only functions of the same root are made: x * sigmoid(x) reads the NPU's function, too.
+  [[nodiscard]] bool may_be_built_in(ir::ValueId id, ir::ValueId root) const {
+    return s_.value(id).dtype == DType::kInt16 && s_.value(root).dtype == DType::kInt16;
+  }
+
   // The nodes from the root, or from values that lookups make, to a value, in the order of the graph.
   [[nodiscard]] std::vector<size_t> nodes_of(ir::ValueId id, ir::ValueId root, const std::vector<bool>& is_made) const {
     std::vector<size_t> open{producers_[id.index()].index()};
@@ -310,25 +316,38 @@ class Search {
     const bool has_table =
         std::ranges::any_of(nodes, [&](size_t n) { return s_.graph().nodes[n].op == ir::Op(TosaOp::TABLE); });
     if (!is_8 && !has_table) return std::nullopt;
-    Values inputs(is_8 ? kInputs8 : kInputs16);
-    for (size_t i = 0; i < inputs.size(); ++i)
-      inputs[i] = static_cast<int64_t>(i) - static_cast<int64_t>(inputs.size() / 2);
-    Evaluator evaluator(s_, root, std::move(inputs));
-    for (const size_t n : nodes) {
-      if (!evaluator.add(s_.graph().nodes[n])) return std::nullopt;
-    }
     ElementFunction function{.of = root, .value = id, .nodes = nodes};
-    if (!is_8) return built_in(function, nodes, evaluator);
+    if (!is_8) {
+      // Most values are no built-in function, which few inputs show.
+      return built_in(function, kFewInputs) ? built_in(function, kInputs16) : std::nullopt;
+    }
+    Evaluator evaluator(s_, root, every_input(kInputs8, kInputs8));
+    if (!is_evaluated(evaluator, nodes)) return std::nullopt;
     for (const int64_t result : evaluator.of(id)) function.results.push_back(static_cast<int32_t>(result));
     return function;
   }
 
-  // The NPU's own function, if it has all results. Its scale is that of a product with the value, or of a RESCALE.
-  [[nodiscard]] std::optional<ElementFunction> built_in(ElementFunction function, const std::vector<size_t>& nodes,
-                                                        const Evaluator& evaluator) const {
+  // `count` inputs over the range of a type with `all` values, from the smallest on.
+  static Values every_input(size_t all, size_t count) {
+    Values inputs(count);
+    for (size_t i = 0; i < count; ++i)
+      inputs[i] = static_cast<int64_t>(i * (all / count)) - static_cast<int64_t>(all / 2);
+    return inputs;
+  }
+
+  // False: one of the nodes is not evaluated here.
+  bool is_evaluated(Evaluator& evaluator, const std::vector<size_t>& nodes) const {
+    return std::ranges::all_of(nodes, [&](size_t n) { return evaluator.add(s_.graph().nodes[n]); });
+  }
+
+  // The NPU's own function, if it has the results of `count` inputs. Its scale is that of a product with the value.
+  [[nodiscard]] std::optional<ElementFunction> built_in(ElementFunction function, size_t count) const {
+    const Values inputs = every_input(kInputs16, count);
+    Evaluator evaluator(s_, function.of, inputs);
+    if (!is_evaluated(evaluator, function.nodes)) return std::nullopt;
     const auto entries = sigmoid_entries();
     const Values& expected = evaluator.of(function.value);
-    for (const size_t n : nodes) {
+    for (const size_t n : function.nodes) {
       const ir::Node& node = s_.graph().nodes[n];
       if (node.op != ir::Op(TosaOp::MUL) || !s_.value(node.inputs[1]).constant) continue;
       const int64_t factor = s_.constant(node.inputs[1], "factor")->front();
@@ -337,7 +356,7 @@ class Search {
       function.scaling = {{.multiplier = static_cast<uint32_t>(factor), .shift = static_cast<int>(*shift)}};
       const Values& scaled = evaluator.of(node.outputs[0]);
       for (const BuiltIn candidate : {BuiltIn::kTanh, BuiltIn::kSigmoid}) {
-        bool same = is_scaled_input(scaled, function.scaling);
+        bool same = is_scaled_input(inputs, scaled, function.scaling);
         for (size_t i = 0; i < expected.size() && same; ++i)
           same = built_in_result(candidate, scaled[i], entries) == expected[i];
         if (!same) continue;
@@ -349,10 +368,9 @@ class Search {
   }
 
   // Whether a product has the values that the output stage has of the function's operand.
-  static bool is_scaled_input(const Values& scaled, const Scaling& scaling) {
+  static bool is_scaled_input(const Values& inputs, const Values& scaled, const Scaling& scaling) {
     for (size_t i = 0; i < scaled.size(); ++i) {
-      const int64_t product =
-          (static_cast<int64_t>(i) - static_cast<int64_t>(kInputs16 / 2)) * int64_t{scaling.multiplier};
+      const int64_t product = inputs[i] * int64_t{scaling.multiplier};
       const int64_t half = scaling.shift > 0 ? int64_t{1} << (scaling.shift - 1) : 0;
       if (scaled[i] != (product + half) >> scaling.shift) return false;
     }

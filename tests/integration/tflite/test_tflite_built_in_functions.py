@@ -47,6 +47,31 @@ def test_function_of_16_bits_is_one_operation(op, scale, target, run_carina, tmp
 
 
 @pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
+@pytest.mark.parametrize("reader", ["MUL", "MEAN"])
+def test_function_of_16_bits_is_one_operation_beside_its_own_operand(reader, target, run_carina, tmp_path):
+    """x * sigmoid(x) is a function of x as well, but not the NPU's own."""
+    m, shape = Model(), (1, 8, 8, 32)
+    x = m.input("x", shape, np.int16, 0.0003)
+    sigmoid = m.tensor("sigmoid", shape, np.int16, 1 / 32768)
+    m.op("LOGISTIC", [x], [sigmoid], version=3)
+    if reader == "MUL":
+        y = m.output("y", shape, np.int16, 0.0003)
+        m.op("MUL", [x, sigmoid], [y], "MulOptions", version=2)
+    else:
+        y = m.output("y", (1, 1, 1, 32), np.int16, 1 / 32768)
+        m.op("MEAN", [sigmoid, m.constant("axes", np.array([1, 2], np.int32))], [y], "ReducerOptions", keepDims=True)
+    (tmp_path / "m.tflite").write_bytes(m.bytes())
+    data = np.random.default_rng(5).integers(-32768, 32768, shape).astype(np.int16)
+    np.save(tmp_path / "x.npy", data)
+    report = run_carina(
+        ["compile", tmp_path / "m.tflite", "--target", target, "-o", tmp_path / "n.tflite", "--json"]
+    ).json
+    assert report["delegates"][0]["npu_operations"] <= 8
+    run_carina(["run", tmp_path / "n.tflite", "-i", tmp_path / "x.npy", "-o", tmp_path / "out"])
+    assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), litert(m.bytes(), [data])[0])
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
 @pytest.mark.parametrize("scale", [0.02, 0.06, 0.4])
 def test_exponentials_of_softmax_are_part_of_the_difference(scale, target, run_carina, tmp_path):
     """The exponential is looked up by the operation that subtracts the largest element: one table of 1,024 bytes."""

@@ -304,7 +304,7 @@ def gelu(case):
 
 
 def leaky_relu(case):
-    unary(case, "LEAKY_RELU", "LeakyReluOptions", alpha=float(case.random.uniform(0, 0.9)))
+    unary(case, "LEAKY_RELU", "LeakyReluOptions", alpha=float(case.random.uniform(-0.9, 0.9)))
 
 
 def quantize(case):
@@ -441,9 +441,12 @@ def resize(case, op, options):
     half, align = [(False, False), (True, False)][int(case.random.integers(2))]
     if op == "RESIZE_BILINEAR" and half:
         factor = 2
+    out = [h * factor, w * factor]
+    if op == "RESIZE_NEAREST_NEIGHBOR" and case.random.integers(2):
+        out = [case.size(1, 20), case.size(1, 20)]  # any ratio
     x, _ = case.input([1, h, w, c])
-    y = case.output([1, h * factor, w * factor, c], *case.quantization(x))
-    size = case.ints(h * factor, w * factor)
+    y = case.output([1, *out, c], *case.quantization(x))
+    size = case.ints(*out)
     case.model.op(op, [x, size], [y], options, alignCorners=align, halfPixelCenters=half, version=3)
 
 
@@ -476,9 +479,12 @@ def squared_difference(case):
 
 
 def compare(case, op):
+    """int16: small numbers, of which many are equal, also with scales that make neighbors equal."""
     shape = [case.size(1, 3), case.size(2, 5), case.size(2, 9)]
-    a, _ = case.input(shape, "a", case.scale(0.003, 0.9))
-    b, _ = case.input(shape, "b", *(case.quantization(a) if case.random.integers(2) else ()))
+    small = case.dtype == np.int16
+    data = [case.data(shape) // (2000 if small else 1) for _ in range(2)]
+    a, _ = case.input(shape, "a", case.scale(0.00003 if small else 0.003, 0.9), data=data[0])
+    b, _ = case.input(shape, "b", *(case.quantization(a) if case.random.integers(2) else (None, None)), data[1])
     y = case.model.output("y", shape, np.bool_)
     case.model.op(op, [a, b], [y], version=2)
 
@@ -577,12 +583,79 @@ def exp_16(case):
 
 
 def batch_matmul(case):
-    batches, rows, depth, columns = case.size(1, 3), case.size(1, 9), case.size(1, 20), case.size(1, 9)
+    """Leading axes that one operand lacks, or has once, repeat its matrices."""
+    batches = tuple(case.size(1, 3) for _ in range(case.size(0, 2)))
+    of_x, of_y = batches, batches
+    if case.random.integers(2):
+        repeated = tuple(1 if case.random.integers(2) else n for n in batches)[case.size(0, len(batches)) :]
+        of_x, of_y = (repeated, of_y) if case.random.integers(2) else (of_x, repeated)
+    rows, depth, columns = case.size(1, 9), case.size(1, 20), case.size(1, 9)
     adj_x, adj_y = bool(case.random.integers(2)), bool(case.random.integers(2))
-    x, sx = case.input((batches, depth, rows) if adj_x else (batches, rows, depth), "x")
-    y, sy = case.input((batches, columns, depth) if adj_y else (batches, depth, columns), "y")
-    z = case.output((batches, rows, columns), scale=sx * sy * case.size(20, 400), name="z")
+    x, sx = case.input((*of_x, depth, rows) if adj_x else (*of_x, rows, depth), "x")
+    y, sy = case.input((*of_y, columns, depth) if adj_y else (*of_y, depth, columns), "y")
+    z = case.output((*batches, rows, columns), scale=sx * sy * case.size(20, 400), name="z")
     case.model.op("BATCH_MATMUL", [x, y], [z], "BatchMatMulOptions", version=2, adjX=adj_x, adjY=adj_y)
+
+
+def depth_to_space(case):
+    n, h, w, c, block = case.size(1, 2), case.size(1, 5), case.size(1, 5), case.size(1, 5), case.size(1, 3)
+    shape, out = [n, h, w, c * block**2], [n, h * block, w * block, c]
+    x, _ = case.input(shape)
+    y = case.output(out, *case.quantization(x))
+    case.model.op("DEPTH_TO_SPACE", [x], [y], "DepthToSpaceOptions", blockSize=block)
+
+
+def space_to_depth(case):
+    n, h, w, c, block = case.size(1, 2), case.size(1, 5), case.size(1, 5), case.size(1, 5), case.size(1, 3)
+    out = [n, h, w, c * block**2]
+    moved(case, "SPACE_TO_DEPTH", out, (), "SpaceToDepthOptions", [n, h * block, w * block, c], blockSize=block)
+
+
+def blocks(case, op, sign):
+    """The batch with blocks of pixels in it, and the images: [batch, h, w, c] or [batch, h, c]."""
+    axes, batch, c = case.size(1, 2), case.size(1, 2), case.size(1, 5)
+    sizes, whole = [case.size(1, 3) for _ in range(axes)], [case.size(3, 5) for _ in range(axes)]
+    amounts = [[case.size(0, 1), case.size(0, 1)] for _ in range(axes)]
+    image = [batch, *(n * size - sum(a) for n, size, a in zip(whole, sizes, amounts, strict=True)), c]
+    divided = [batch * int(np.prod(sizes)), *whole, c]
+    shape, out = (image, divided) if sign > 0 else (divided, image)
+    given = [case.ints(*sizes), case.model.constant("amounts", np.array(amounts, np.int32))]
+    moved(case, op, out, given, None, shape)
+
+
+def space_to_batch_nd(case):
+    blocks(case, "SPACE_TO_BATCH_ND", 1)
+
+
+def batch_to_space_nd(case):
+    blocks(case, "BATCH_TO_SPACE_ND", -1)
+
+
+def broadcast_to(case):
+    out = four(case)
+    shape = [1 if case.random.integers(2) else d for d in out][case.size(0, 3) :]
+    moved(case, "BROADCAST_TO", out, [case.ints(*out)], None, shape)
+
+
+def arg_min(case):
+    shape, axis = (case.size(1, 3), case.size(1, 6), case.size(2, 30)), case.size(1, 2)
+    x, _ = case.input(shape)
+    y = case.model.output("y", [d for i, d in enumerate(shape) if i != axis], np.int32)
+    case.model.op("ARG_MIN", [x, case.ints(axis)], [y], "ArgMinOptions", outputType=schema.TensorType.INT32, version=2)
+
+
+def int32(case):
+    """Arithmetic of int32 without quantization, with every fused activation."""
+    options = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "MAXIMUM": None, "MINIMUM": None}
+    op = list(options)[int(case.random.integers(len(options)))]
+    shape = [case.size(1, 3), case.size(2, 9)]
+    other = [1 if case.random.integers(3) == 0 else d for d in shape]
+    operands = []
+    for name, sizes in (("a", shape), ("b", other)):
+        operands.append(case.model.input(name, sizes, np.int32))
+        case.inputs.append(case.random.integers(-30000, 30000, sizes).astype(np.int32) // 10 ** case.size(0, 4))
+    activation = {"fusedActivationFunction": case.activation()} if options[op] else {}
+    case.model.op(op, operands, [case.model.output("y", shape, np.int32)], options[op], **activation)
 
 
 def quantize_wide(case):
@@ -598,15 +671,17 @@ INT8 = [
     leaky_relu, quantize, softmax, reshape, squeeze, expand_dims, transpose, slice_, strided_slice, pad, concatenation,
     split, split_v, pack, unpack, resize_nearest_neighbor, resize_bilinear, abs_, exp, neg, relu_0_to_1,
     squared_difference, equal, not_equal, greater, greater_equal, less, less_equal, reverse_v2, tile, mirror_pad,
-    gather, reduce_max, reduce_min, log, rsqrt, batch_matmul,
+    gather, reduce_max, reduce_min, log, rsqrt, batch_matmul, int32, depth_to_space, space_to_depth,
+    space_to_batch_nd, batch_to_space_nd, broadcast_to, arg_min,
 ]  # fmt: skip
 # Their inputs and outputs are unsigned on the NPU, too.
 UINT8 = [
     conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, maximum, minimum, average_pool_2d, max_pool_2d, mean,
     arg_max, relu, relu6, logistic, tanh, hard_swish, leaky_relu, quantize, softmax, reshape, transpose, slice_,
-    pad, concatenation, split, pack, unpack, resize_nearest_neighbor, reduce_max,
+    pad, concatenation, split, pack, unpack, resize_nearest_neighbor, reduce_max, depth_to_space, space_to_batch_nd,
+    arg_min,
 ]  # fmt: skip
-INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, abs_, exp_16, log_16, rsqrt_16, quantize_wide]  # fmt: skip
+INT16 = [conv_2d, depthwise_conv_2d, fully_connected, add, sub, mul, average_pool_2d, max_pool_2d, relu, leaky_relu, quantize, reshape, logistic, tanh, softmax, abs_, exp_16, log_16, rsqrt_16, quantize_wide, batch_matmul, equal, not_equal, greater, less_equal]  # fmt: skip
 
 
 def make(function, seed, dtype=np.int8):

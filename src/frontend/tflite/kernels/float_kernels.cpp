@@ -7,6 +7,7 @@
 #include "frontend/tflite/kernels/float_activation_internal.h"
 #include "frontend/tflite/kernels/hybrid_internal.h"
 #include "frontend/tflite/kernels/kernel_call_internal.h"
+#include "frontend/tflite/kernels/repeated_internal.h"
 
 // Kernels of floats: ADD, CAST, QUANTIZE, DEQUANTIZE, DIV, LOGISTIC, MUL, SQRT, TANH, FULLY_CONNECTED (also hybrid:
 // with int8 weights) and SOFTMAX; and FLOOR_DIV of int32. Sums are in the order of the operands and in float, as in
@@ -18,7 +19,6 @@ namespace {
 constexpr std::array kQuantized{DType::kInt8, DType::kUInt8, DType::kInt16};
 constexpr std::array kCastable{DType::kInt8,  DType::kUInt8, DType::kInt16, DType::kInt32,
                                DType::kInt64, DType::kBool,  DType::kFp32};
-constexpr std::array kFloats{DType::kFp32};
 constexpr std::array kInt32s{DType::kInt32};
 
 Result<void> check_unary_kernel(const KernelCall& call, const std::string& where, std::span<const DType> in,
@@ -34,29 +34,6 @@ Result<void> need_scale(const KernelCall& call, const std::string& where, const 
   if (tensor.quantization.scales.size() == 1 && KernelCall::scale(tensor) > 0) return {};
   return call.reject(where, "a tensor is not quantized with one scale", {}, tensor.name);
 }
-
-// The element of an operand that belongs to an element of the result: its axes of size 1 repeat.
-class Repeated {
- public:
-  Repeated(const Shape& operand, const Shape& result) : result_(result), strides_(result.rank()) {
-    int64_t stride = 1;
-    for (size_t i = 0; i < operand.rank(); ++i) {
-      const size_t from = operand.rank() - 1 - i, to = result.rank() - 1 - i;
-      strides_[to] = operand[from] == 1 ? 0 : stride;
-      stride *= operand[from];
-    }
-  }
-  size_t operator()(size_t element) const {
-    auto rest = static_cast<int64_t>(element);
-    int64_t at = 0;
-    for (size_t axis = result_.rank(); axis-- > 0; rest /= result_[axis]) at += rest % result_[axis] * strides_[axis];
-    return static_cast<size_t>(at);
-  }
-
- private:
-  Shape result_;
-  std::vector<int64_t> strides_;
-};
 
 }  // namespace
 
@@ -136,8 +113,6 @@ Result<void> run_square_root(const KernelCall& call, const TensorBytes& bytes, c
   return {};
 }
 
-namespace {
-
 Result<void> check_two_operands(const KernelCall& call, const std::string& where, std::span<const DType> type) {
   for (const size_t i : {size_t{0}, size_t{1}}) CARINA_CHECKED(call.need_type(where, i, type));
   CARINA_CHECKED(call.need_result(where, type));
@@ -153,16 +128,7 @@ Result<void> check_two_operands(const KernelCall& call, const std::string& where
   return {};
 }
 
-// result = function(a, b) of floats, element by element.
-template <typename Function>
-void run_two_operands(const KernelCall& call, const TensorBytes& bytes, const Function& function) {
-  const Repeated first(call.in(0).shape, call.out().shape), second(call.in(1).shape, call.out().shape);
-  const auto a = values_of<float>(bytes.read(call.op().inputs[0])),
-             b = values_of<float>(bytes.read(call.op().inputs[1]));
-  const std::span<float> to = values_of<float>(bytes.write(call.op().outputs[0]));
-  for (size_t i = 0; i < to.size(); ++i)
-    to[i] = activated(call.op().options.activation, function(a[first(i)], b[second(i)]));
-}
+namespace {
 
 template <typename Function>
 void run_one_operand(const KernelCall& call, const TensorBytes& bytes, const Function& function) {

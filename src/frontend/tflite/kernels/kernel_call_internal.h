@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "frontend/tflite/model.h"
 
 namespace carina::tflite {
+
+inline constexpr std::array kFloats{DType::kFp32};
 
 class KernelCall {
  public:
@@ -127,14 +130,18 @@ CARINA_TFLITE_KERNEL(depthwise_convolution)
 CARINA_TFLITE_KERNEL(dequantize)
 CARINA_TFLITE_KERNEL(division)
 CARINA_TFLITE_KERNEL(fully_connected)
+CARINA_TFLITE_KERNEL(function)
 CARINA_TFLITE_KERNEL(gather_nd)
 CARINA_TFLITE_KERNEL(logistic)
 CARINA_TFLITE_KERNEL(lstm)
+CARINA_TFLITE_KERNEL(maximum_pool)
 CARINA_TFLITE_KERNEL(pack)
 CARINA_TFLITE_KERNEL(product)
 CARINA_TFLITE_KERNEL(quantize)
+CARINA_TFLITE_KERNEL(reduction)
 CARINA_TFLITE_KERNEL(reshape)
 CARINA_TFLITE_KERNEL(resize_bilinear)
+CARINA_TFLITE_KERNEL(resize_floats)
 CARINA_TFLITE_KERNEL(scatter_nd)
 CARINA_TFLITE_KERNEL(softmax)
 CARINA_TFLITE_KERNEL(split)
@@ -143,6 +150,8 @@ CARINA_TFLITE_KERNEL(strided_slice)
 CARINA_TFLITE_KERNEL(sum)
 CARINA_TFLITE_KERNEL(svdf)
 CARINA_TFLITE_KERNEL(tangent)
+CARINA_TFLITE_KERNEL(transposed_convolution)
+CARINA_TFLITE_KERNEL(two_floats)
 CARINA_TFLITE_KERNEL(unpack)
 #undef CARINA_TFLITE_KERNEL
 

@@ -3,6 +3,7 @@
 
 #include "frontend/tflite/kernels/float_sum_internal.h"
 #include "frontend/tflite/kernels/kernel_call_internal.h"
+#include "frontend/tflite/kernels/reduced_axes_internal.h"
 
 // SUM of quantized integers (FloatSum), for those ratios of scales of which the NPU has no form.
 namespace carina::tflite {
@@ -10,25 +11,6 @@ namespace carina::tflite {
 namespace {
 
 constexpr std::array kSummed{DType::kInt8, DType::kUInt8, DType::kInt16};
-constexpr std::array kAxes{DType::kInt32};
-
-// Which axes are summed; empty if one does not exist.
-std::vector<bool> summed_axes(const KernelCall& call) {
-  const size_t rank = call.in(0).shape.rank();
-  std::vector<bool> out(rank);
-  for (int32_t axis : values_of<int32_t>(call.in(1).data.bytes())) {
-    if (axis < 0) axis += static_cast<int32_t>(rank);
-    if (axis < 0 || axis >= static_cast<int32_t>(rank)) return {};
-    out[static_cast<size_t>(axis)] = true;
-  }
-  return out;
-}
-
-int64_t summed_elements(const KernelCall& call, const std::vector<bool>& axes) {
-  int64_t count = 1;
-  for (size_t axis = 0; axis < axes.size(); ++axis) count *= axes[axis] ? call.in(0).shape[axis] : 1;
-  return count;
-}
 
 }  // namespace
 
@@ -41,8 +23,8 @@ Result<void> check_sum(const KernelCall& call, const std::string& where) {
       return call.reject(where, "a tensor is not quantized with one scale", {}, tensor->name);
   }
   if (!call.in(1).is_constant) return call.reject(where, "the axes are not constant");
-  const std::vector<bool> axes = summed_axes(call);
-  const int64_t count = axes.empty() ? 0 : summed_elements(call, axes);
+  const std::vector<bool> axes = reduced_axes(call);
+  const int64_t count = axes.empty() ? 0 : reduced_elements(call, axes);
   constexpr int64_t kMaxCount = 1 << 15;  // sums of 16 bits stay below 2^31
   if (count < 1 || count > kMaxCount || call.in(0).shape.elements() != count * call.out().shape.elements())
     return call.reject(where, "the axes do not fit the result", {}, to_string(call.out().shape));
@@ -54,7 +36,7 @@ namespace {
 template <typename T>
 void sum_as(const KernelCall& call, const TensorBytes& bytes) {
   const Shape& shape = call.in(0).shape;
-  const std::vector<bool> axes = summed_axes(call);
+  const std::vector<bool> axes = reduced_axes(call);
   const std::span<const T> from = values_of<T>(bytes.read(call.op().inputs[0]));
   const std::span<T> to = values_of<T>(bytes.write(call.op().outputs[0]));
   std::vector<int32_t> totals(to.size());
@@ -72,7 +54,7 @@ void sum_as(const KernelCall& call, const TensorBytes& bytes) {
   }
   const FloatSum sum =
       FloatSum::of(KernelCall::scale(call.in(0)) / KernelCall::scale(call.out()), KernelCall::zero_point(call.in(0)),
-                   summed_elements(call, axes), KernelCall::zero_point(call.out()), range_of(call.out().dtype));
+                   reduced_elements(call, axes), KernelCall::zero_point(call.out()), range_of(call.out().dtype));
   for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(sum(totals[i] - sum.zero_points));
 }
 

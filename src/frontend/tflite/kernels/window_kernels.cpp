@@ -9,8 +9,8 @@
 #include "frontend/tflite/kernels/hybrid_internal.h"
 #include "frontend/tflite/kernels/kernel_call_internal.h"
 
-// Kernels with a window over floats: CONV_2D, DEPTHWISE_CONV_2D and AVERAGE_POOL_2D. Sums are in the order
-// of LiteRT's reference kernels: rows, columns, channels of the window.
+// Kernels with a window over floats: CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV, AVERAGE_POOL_2D and MAX_POOL_2D. Sums
+// are in the order of LiteRT's reference kernels: rows, columns, channels of the window.
 //
 // The weights of CONV_2D may be int8 ("hybrid"). The input is then quantized too, each image by itself: with a zero
 // point if the weights have a scale per channel, otherwise symmetrically. Sums are integers, which are scaled to
@@ -245,6 +245,129 @@ Result<void> run_average_pool(const KernelCall& call, const TensorBytes& bytes, 
       });
     });
     return total / count;
+  });
+  return {};
+}
+
+Result<void> check_maximum_pool(const KernelCall& call, const std::string& where) {
+  return check_average_pool(call, where);
+}
+
+Result<void> run_maximum_pool(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  const Shape& in = call.in(0).shape;
+  const WindowAxes axes = window_of(call, call.op().options.filter_h, call.op().options.filter_w);
+  const auto x = values_of<float>(bytes.read(call.op().inputs[0]));
+  write_results(call, bytes, [&](int64_t n, int64_t oy, int64_t ox, int64_t c) {
+    float largest = std::numeric_limits<float>::lowest();
+    axes.y.each_tap(oy, [&](int64_t /*ky*/, int64_t iy) {
+      axes.x.each_tap(ox, [&](int64_t /*kx*/, int64_t ix) { largest = std::max(largest, x[place(in, n, iy, ix, c)]); });
+    });
+    return largest;
+  });
+  return {};
+}
+
+// TRANSPOSE_CONV(output shape, weights, input, bias): the results' window is that of a convolution from them to the
+// input.
+Result<void> check_transposed_convolution(const KernelCall& call, const std::string& where) {
+  for (const size_t i : {size_t{1}, size_t{2}}) CARINA_CHECKED(call.need_type(where, i, kImageTypes));
+  if (call.has(3)) CARINA_CHECKED(call.need_type(where, 3, kImageTypes));
+  CARINA_CHECKED(call.need_result(where, kImageTypes));
+  CARINA_CHECKED(need_float_activation(call, where));
+  const Shape &weights = call.in(1).shape, &in = call.in(2).shape, &out = call.out().shape;
+  const bool fits = weights.rank() == 4 && in.rank() == 4 && out.rank() == 4 && weights[3] == in[kC] &&
+                    weights[0] == out[kC] && in[kN] == out[kN] && in.elements() > 0 && out.elements() > 0 &&
+                    (!call.has(3) || call.in(3).shape.elements() == weights[0]);
+  const auto& o = call.op().options;
+  if (!fits || o.stride_h < 1 || o.stride_w < 1 || weights.elements() < 1)
+    return call.reject(where, "the shapes do not fit", to_string(in), to_string(out));
+  return {};
+}
+
+// Each element of the input is added to the results of its window.
+Result<void> run_transposed_convolution(const KernelCall& call, const TensorBytes& bytes,
+                                        const std::string& /*where*/) {
+  const Shape &kernel = call.in(1).shape, &in = call.in(2).shape, &out = call.out().shape;
+  const auto& o = call.op().options;
+  const auto weights = values_of<float>(bytes.read(call.op().inputs[1])),
+             x = values_of<float>(bytes.read(call.op().inputs[2]));
+  const std::span<float> y = values_of<float>(bytes.write(call.op().outputs[0]));
+  const bool is_same = o.padding == Padding::kSame;
+  const int64_t top = is_same ? same_padding(out[kH], kernel[kH], o.stride_h).before : 0;
+  const int64_t left = is_same ? same_padding(out[kW], kernel[kW], o.stride_w).before : 0;
+  std::ranges::fill(y, 0.0F);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    const int64_t c = at % in[kC], column = at / in[kC] % in[kW], row = at / in[kC] / in[kW] % in[kH];
+    const int64_t n = at / in[kC] / in[kW] / in[kH];
+    for (int64_t ky = 0; ky < kernel[kH]; ++ky) {
+      const int64_t oy = row * o.stride_h - top + ky;
+      for (int64_t kx = 0; kx < kernel[kW]; ++kx) {
+        const int64_t ox = column * o.stride_w - left + kx;
+        if (oy < 0 || oy >= out[kH] || ox < 0 || ox >= out[kW]) continue;
+        for (int64_t oc = 0; oc < out[kC]; ++oc)
+          y[place(out, n, oy, ox, oc)] += x[i] * weights[place(kernel, oc, ky, kx, c)];
+      }
+    }
+  }
+  const auto bias = call.has(3) ? values_of<float>(bytes.read(call.op().inputs[3])) : std::span<const float>();
+  for (size_t i = 0; i < y.size(); ++i)
+    y[i] = activated(o.activation, y[i] + bias_at(bias, static_cast<int64_t>(i) % out[kC]));
+  return {};
+}
+
+// RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR.
+Result<void> check_resize_floats(const KernelCall& call, const std::string& where) {
+  CARINA_CHECKED(check_images(call, where));
+  const Shape &in = call.in(0).shape, &out = call.out().shape;
+  if (in[kN] == out[kN] && in[kC] == out[kC] && in.elements() > 0 && out.elements() > 0) return {};
+  return call.reject(where, "the shapes do not fit", to_string(in), to_string(out));
+}
+
+namespace {
+
+float size_ratio(const Options& o, int64_t in, int64_t out) {
+  return o.align_corners && out > 1 ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
+                                    : static_cast<float>(in) / static_cast<float>(out);
+}
+
+// The nearest element of an axis.
+int64_t nearest(const Options& o, int64_t result, int64_t in, int64_t out) {
+  const float at = (static_cast<float>(result) + (o.half_pixel_centers ? 0.5F : 0.0F)) * size_ratio(o, in, out);
+  const auto index = static_cast<int64_t>(o.align_corners ? std::round(at) : std::floor(at));
+  return std::clamp<int64_t>(index, 0, in - 1);
+}
+
+// The two neighbors on an axis, and the distance from the first.
+struct Between {
+  int64_t low;
+  int64_t high;
+  float distance;
+};
+Between between(const Options& o, int64_t result, int64_t in, int64_t out) {
+  const float ratio = size_ratio(o, in, out);
+  const float at =
+      o.half_pixel_centers ? (static_cast<float>(result) + 0.5F) * ratio - 0.5F : static_cast<float>(result) * ratio;
+  const float low = std::max(std::floor(at), 0.0F);
+  return {.low = static_cast<int64_t>(low),
+          .high = static_cast<int64_t>(std::min(std::ceil(at), static_cast<float>(in - 1))),
+          .distance = at - low};
+}
+
+}  // namespace
+
+Result<void> run_resize_floats(const KernelCall& call, const TensorBytes& bytes, const std::string& /*where*/) {
+  const Shape &in = call.in(0).shape, &out = call.out().shape;
+  const Options& o = call.op().options;
+  const auto x = values_of<float>(bytes.read(call.op().inputs[0]));
+  const bool is_nearest = call.op().name == "RESIZE_NEAREST_NEIGHBOR";
+  write_results(call, bytes, [&](int64_t n, int64_t oy, int64_t ox, int64_t c) {
+    if (is_nearest) return x[place(in, n, nearest(o, oy, in[kH], out[kH]), nearest(o, ox, in[kW], out[kW]), c)];
+    const Between v = between(o, oy, in[kH], out[kH]), h = between(o, ox, in[kW], out[kW]);
+    return x[place(in, n, v.low, h.low, c)] * (1 - v.distance) * (1 - h.distance) +
+           x[place(in, n, v.high, h.low, c)] * v.distance * (1 - h.distance) +
+           x[place(in, n, v.low, h.high, c)] * (1 - v.distance) * h.distance +
+           x[place(in, n, v.high, h.high, c)] * v.distance * h.distance;
   });
   return {};
 }

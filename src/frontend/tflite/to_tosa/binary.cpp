@@ -146,9 +146,19 @@ Result<void> plain(Call& call, TosaOp op) {
   CARINA_CHECKED(call.need(2));
   for (const Tensor* tensor : {&call.in(0), &call.in(1), &call.result()})
     CARINA_CHECKED(call.need_type(*tensor, kInt32));
-  if (call.options().activation != Activation::kNone) return call.reject("a fused activation is not supported here");
   CARINA_CHECKED(check_shapes(call));
-  return call.set(call.out.binary(op, call.value(0), call.value(1)));
+  ValueId made = call.out.binary(op, call.value(0), call.value(1));
+  const Activation activation = call.options().activation;
+  if (activation == Activation::kTanh || activation == Activation::kSignBit)
+    return call.reject("the fused activation is not supported", "none, RELU, RELU6 or RELU_N1_TO_1");
+  const IntegerRange range = range_of(DType::kInt32);
+  const Limits limits = limits_of(activation, 1, 0, {.min = range.min, .max = range.max});
+  const auto bounded = [&](TosaOp bound, int64_t value) {
+    made = call.out.binary(bound, made, call.out.splat(DType::kInt32, static_cast<double>(value), 1));
+  };
+  if (limits.min > range.min) bounded(TosaOp::MAXIMUM, limits.min);
+  if (limits.max < range.max) bounded(TosaOp::MINIMUM, limits.max);
+  return call.set(made);
 }
 
 Result<void> added(Call& call, TosaOp op) {
@@ -187,13 +197,9 @@ Result<void> added(Call& call, TosaOp op) {
 }
 
 Result<void> chosen(Call& call, TosaOp op) {
+  if (is_int32(call)) return plain(call, op);
   CARINA_CHECKED(check_operands(call, kOf8Or16));
-  for (const Tensor* tensor : {&call.in(0), &call.in(1)}) {
-    if (Call::zero_point(*tensor) != Call::zero_point(call.result()) ||
-        Call::scale(*tensor) != Call::scale(call.result()))
-      return call.reject("operands and result have different quantizations", {}, tensor->name,
-                         "LiteRT compares the stored integers then, which is not what the model says");
-  }
+  // LiteRT compares the stored integers, whatever the quantizations.
   // TOSA compares int32 only.
   const ValueId a = call.widened(call.value(0), 0), b = call.widened(call.value(1), 0);
   return call.set(call.narrowed(call.out.binary(op, a, b), Call::type_of(call.result()), 0));
@@ -239,14 +245,15 @@ bool compare_as_stored(const Call& call) {
   const int64_t zero = Call::zero_point(call.in(0));
   if (Call::scale(call.in(1)) != Call::scale(call.in(0)) || Call::zero_point(call.in(1)) != zero) return false;
   const auto scaled = [&](int64_t x) { return multiply(static_cast<int32_t>(x - zero) * 256, multiplier); };
-  for (int64_t x = -128; x < 127; ++x) {
+  const IntegerRange range = range_of(Call::type_of(call.in(0)));
+  for (int64_t x = range.min; x < range.max; ++x) {
     if (scaled(x) >= scaled(x + 1)) return false;
   }
   return true;
 }
 
-// Comparisons of 8-bit operands: each is scaled with 8 more bits first, so that neighbors of a small scale may become
-// equal.
+// Comparisons: each operand is scaled with 8 more bits first, so that neighbors of a small scale may become equal. Which
+// of 16 bits is greater, LiteRT decides by the stored integers, whatever their scales.
 Result<void> compared(Call& call, TosaOp op, bool is_swapped, bool is_inverted) {
   CARINA_CHECKED(call.need(2));
   CARINA_CHECKED(check_shapes(call));
@@ -255,10 +262,12 @@ Result<void> compared(Call& call, TosaOp op, bool is_swapped, bool is_inverted) 
   std::array<ValueId, 2> operands;
   if (call.in(0).dtype == DType::kInt32) {
     operands = {call.value(0), call.value(1)};
+  } else if (call.in(0).dtype == DType::kInt16 && op != TosaOp::EQUAL) {
+    operands = {call.widened(call.value(0), 0), call.widened(call.value(1), 0)};
   } else {
     std::array<Multiplier, 2> multipliers;
     for (size_t i = 0; i < 2; ++i) {
-      CARINA_CHECKED(call.need_quantized(call.in(i), kOf8));
+      CARINA_CHECKED(call.need_quantized(call.in(i), kOf8Or16));
       multipliers[i] = multiplier_of(Call::scale(call.in(i)));
       if (multipliers[i].exponent > 0)
         return call.reject("a scale of 1 and more is not supported here", {}, call.in(i).name);

@@ -142,13 +142,13 @@ ValueId Call::rescale(ValueId input, const Scaling& scaling) {
 
 namespace {
 
-constexpr Multiplier kOne{.multiplier = 1 << 30, .exponent = 1};
+constexpr Multiplier kIdentity{.multiplier = 1 << 30, .exponent = 1};
 
 }  // namespace
 
 ValueId Call::widened(ValueId input, int64_t zero_point) {
   if (zero_point == 0) return out.cast(input, DType::kInt32);
-  return rescale(input, {.multipliers = {kOne}, .input_zp = zero_point, .to = DType::kInt32});
+  return rescale(input, {.multipliers = {kIdentity}, .input_zp = zero_point, .to = DType::kInt32});
 }
 
 ValueId Call::narrowed(ValueId value, DType to, int64_t zero_point) {
@@ -157,7 +157,7 @@ ValueId Call::narrowed(ValueId value, DType to, int64_t zero_point) {
     value = out.binary(TosaOp::ADD, value, offset);
     zero_point = 0;
   }
-  return rescale(value, {.multipliers = {kOne}, .output_zp = zero_point, .to = to});
+  return rescale(value, {.multipliers = {kIdentity}, .output_zp = zero_point, .to = to});
 }
 
 Result<ValueId> Call::activated(ValueId value) {

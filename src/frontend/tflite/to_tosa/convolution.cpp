@@ -95,13 +95,13 @@ Result<std::vector<int64_t>> bias_of(const Call& call, const Operands& at, int64
   return bias;
 }
 
-// One multiplier per output channel, or one. LiteRT computes them in double; but of uint8, and of FULLY_CONNECTED with
-// one scale, the product of the scales is a float.
+// One multiplier per output channel, or one. LiteRT computes them in double; but of uint8, except for FULLY_CONNECTED,
+// the product of the scales is a float.
 std::vector<Multiplier> multipliers_of(const Call& call, const Operands& at) {
   const float in = Call::scale(call.in(at.input));
   const double result = Call::scale(call.result());
   const std::vector<float>& weights = call.in(at.weights).quantization.scales;
-  const bool has_float_product = call.in(at.input).dtype == DType::kUInt8 || (at.is_matrix && weights.size() == 1);
+  const bool has_float_product = call.in(at.input).dtype == DType::kUInt8 && !at.is_matrix;
   std::vector<Multiplier> out;
   for (const float weight : weights) {
     const double product = has_float_product ? double{in * weight} : double{in} * double{weight};

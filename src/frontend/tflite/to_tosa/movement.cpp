@@ -17,12 +17,12 @@ using ir::ValueId;
 
 constexpr std::array kMoved{DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt32, DType::kBool};
 
-Result<void> check_same_quantization(const Call& call, const Tensor& input) {
+bool has_quantization_of_result(const Call& call, const Tensor& input) {
   const TensorQuantization &a = input.quantization, &b = call.result().quantization;
-  if (a.scales.empty() || b.scales.empty() || (a.scales == b.scales && a.zero_points == b.zero_points)) return {};
-  return call.reject("input and result have different quantizations", {}, input.name);
+  return a.scales.empty() || b.scales.empty() || (a.scales == b.scales && a.zero_points == b.zero_points);
 }
 
+// LiteRT moves the stored integers, whatever the quantizations of input and result.
 Result<void> check_moved(const Call& call, size_t data) {
   CARINA_CHECKED(call.need(data + 1));
   CARINA_CHECKED(call.need_type(call.in(data), kMoved));
@@ -30,7 +30,7 @@ Result<void> check_moved(const Call& call, size_t data) {
     if (call.result(i).dtype != call.in(data).dtype)
       return call.reject("input and result have different types", call.in(data).type_name, call.result(i).type_name);
   }
-  return check_same_quantization(call, call.in(data));
+  return {};
 }
 
 Result<size_t> axis_of(const Call& call, int64_t axis, size_t rank) {
@@ -141,7 +141,7 @@ Result<void> concatenation(Call& call) {
       if (a != axis && part.shape[a] != call.result().shape[a]) return call.reject("the operands' shapes do not fit");
     }
     ValueId value = call.value(i);
-    if (part.dtype == DType::kUInt8 && !check_same_quantization(call, part)) {
+    if (part.dtype == DType::kUInt8 && !has_quantization_of_result(call, part)) {
       CARINA_CHECKED(call.need_quantized(part, kMoved));
       CARINA_CHECKED(call.need_quantized(call.result(), kMoved));
       const float scale = Call::scale(part) * (1.0F / Call::scale(call.result()));
@@ -149,8 +149,6 @@ Result<void> concatenation(Call& call) {
       const int64_t zero = Call::zero_point(call.result());
       value =
           call.looked_up(value, [&](int64_t x) { return rounded(static_cast<float>(x + 128) * scale + bias) + zero; });
-    } else {
-      CARINA_CHECKED(check_same_quantization(call, part));
     }
     parts.push_back(value);
   }
@@ -240,7 +238,6 @@ Result<void> pack(Call& call) {
     CARINA_CHECKED(call.need(i + 1));
     if (call.in(i).dtype != call.result().dtype || call.in(i).shape != call.in(0).shape)
       return call.reject("the operands differ in type or shape");
-    CARINA_CHECKED(check_same_quantization(call, call.in(i)));
     std::vector<int64_t> dims(call.in(i).shape.dims().begin(), call.in(i).shape.dims().end());
     dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), 1);
     parts.push_back(call.out.reshape(call.value(i), Shape(dims)));
@@ -333,12 +330,8 @@ Result<void> mirror_pad(Call& call) {
   return call.set(value);
 }
 
-namespace {
-
-// Constant indices: every run of neighbors is a SLICE. NPUs that cannot address by index do this as well.
-//   Example: [1, 2, 3, 0] is a slice of three elements and one of one.
-Result<ValueId> sliced_by(Call& call, const std::vector<int64_t>& indices, size_t axis) {
-  const ValueId input = call.value(0);
+// NPUs that cannot address by index do this as well.
+Result<ValueId> sliced_by(Call& call, ValueId input, const std::vector<int64_t>& indices, size_t axis) {
   const Shape shape = call.out.shape(input);
   std::vector<ValueId> parts;
   for (size_t i = 0; i < indices.size();) {
@@ -356,8 +349,6 @@ Result<ValueId> sliced_by(Call& call, const std::vector<int64_t>& indices, size_
   return call.out.concat(parts, axis);
 }
 
-}  // namespace
-
 // GATHER(input, indices) along one axis, as TOSA's GATHER of rows: [N, K, C] and [N, W] give [N, W, C].
 Result<void> gathered(Call& call) {
   CARINA_CHECKED(check_moved(call, 0));
@@ -374,10 +365,9 @@ Result<void> gathered(Call& call) {
   for (size_t i = 0; i < batch_dims; ++i) {
     if (given[i] != shape[i]) return call.reject("the batch sizes differ");
   }
-  constexpr int64_t kMaxSlices = 256;
   if (call.in(1).is_constant && batch_dims == 0 && given.elements() <= kMaxSlices) {
     CARINA_TRY(const std::vector<int64_t> indices, call.constant(1, "the indices"));
-    CARINA_TRY(const ValueId made, sliced_by(call, indices, axis));
+    CARINA_TRY(const ValueId made, sliced_by(call, call.value(0), indices, axis));
     return call.set(made);
   }
   int64_t before = 1, after = 1;
@@ -416,7 +406,6 @@ Result<void> selected(Call& call) {
   for (const size_t i : {1, 2}) {
     CARINA_CHECKED(call.need_type(call.in(i), kMoved));
     if (call.in(i).dtype != call.result().dtype) return call.reject("the types differ");
-    CARINA_CHECKED(check_same_quantization(call, call.in(i)));
   }
   ValueId condition = call.value(0);
   const size_t rank = call.result().shape.rank();

@@ -26,4 +26,9 @@ struct RowProducts {
 };
 ir::ValueId row_products(Call& call, const RowProducts& what);
 
+// The elements of an axis with these indices. Every run of neighbors is a SLICE. Error: an index is out of range.
+//   Example: [1, 2, 3, 0] is a slice of three elements and one of one.
+inline constexpr int64_t kMaxSlices = 256;
+Result<ir::ValueId> sliced_by(Call& call, ir::ValueId input, const std::vector<int64_t>& indices, size_t axis);
+
 }  // namespace carina::tflite

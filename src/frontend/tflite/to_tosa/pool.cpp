@@ -21,9 +21,6 @@ Result<void> check_pool(const Call& call) {
   if (call.in(0).shape.rank() != 4) return call.reject("the input's rank is not 4", {}, to_string(call.in(0).shape));
   if (call.in(0).dtype != call.result().dtype)
     return call.reject("input and result have different types", call.in(0).type_name, call.result().type_name);
-  if (Call::scale(call.in(0)) != Call::scale(call.result()) ||
-      Call::zero_point(call.in(0)) != Call::zero_point(call.result()))
-    return call.reject("input and result have different quantizations");
   return {};
 }
 
@@ -97,8 +94,9 @@ Result<void> mean(Call& call) {
   CARINA_TRY(const std::vector<size_t> axes, axes_of(call, 1, shape.rank()));
   int64_t count = 1;
   for (const size_t axis : axes) count *= shape[axis];
-  constexpr int64_t kMaxCount = 1 << 15;  // sums of 17 bits stay below 2^31
-  if (count < 1 || count > kMaxCount) return call.reject("a mean over this many elements is not supported");
+  // Sums of 9 or of 16 bits stay below 2^31.
+  const int64_t max_count = call.in(0).dtype == DType::kInt16 ? 1 << 15 : 1 << 22;
+  if (count < 1 || count > max_count) return call.reject("a mean over this many elements is not supported");
   Multiplier multiplier =
       multiplier_of(static_cast<double>(Call::scale(call.in(0))) / static_cast<double>(Call::scale(call.result())));
   if (multiplier.exponent > 12) return call.reject("the ratio of the scales is too large");
@@ -281,9 +279,10 @@ Result<void> reduce_any(Call& call) {
   return extreme(call, TosaOp::REDUCE_ANY);
 }
 
-Result<void> arg_max(Call& call) {
-  CARINA_CHECKED(call.need(2));
-  CARINA_CHECKED(call.need_type(call.in(0), kOf8Or16));
+namespace {
+
+// The first index of the largest element of `input`, which has operand 0's shape.
+Result<void> arg_max_of(Call& call, ValueId input) {
   if (call.result().dtype != DType::kInt32 && call.result().dtype != DType::kInt64)
     return call.reject("the indices are neither int32 nor int64", {}, call.result().type_name);
   CARINA_TRY(const std::vector<size_t> axes, axes_of(call, 1, call.in(0).shape.rank()));
@@ -293,7 +292,6 @@ Result<void> arg_max(Call& call) {
   for (size_t i = 0; i < shape.rank(); ++i) {
     if (i != axes.front()) dims.push_back(shape[i]);
   }
-  const ValueId input = call.value(0);
   const ValueId indices = call.out.emit(TosaOp::ARGMAX, {input},
                                         {{"axis", static_cast<int64_t>(axes.front())}, {"nan_mode", ir::kNanPropagate}},
                                         {.dtype = DType::kInt32, .shape = Shape(dims), .suffix = "arg_max"});
@@ -304,6 +302,21 @@ Result<void> arg_max(Call& call) {
   ones.back() = 2;
   const ValueId words = call.out.reshape(call.out.integers(DType::kInt32, std::array<int64_t, 2>{1, 0}), Shape(ones));
   return call.set(call.out.binary(TosaOp::MUL, call.out.reshape(indices, Shape(dims)), words));
+}
+
+}  // namespace
+
+Result<void> arg_max(Call& call) {
+  CARINA_CHECKED(call.need(2));
+  CARINA_CHECKED(call.need_type(call.in(0), kOf8Or16));
+  return arg_max_of(call, call.value(0));
+}
+
+// The smallest element is the largest of -1 - x, which is of 8 bits, too.
+Result<void> arg_min(Call& call) {
+  CARINA_CHECKED(call.need(2));
+  CARINA_CHECKED(call.need_type(call.in(0), kOf8));
+  return arg_max_of(call, call.looked_up(call.value(0), [](int64_t x) { return -1 - x; }));
 }
 
 }  // namespace carina::tflite

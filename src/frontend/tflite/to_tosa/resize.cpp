@@ -5,12 +5,13 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <vector>
 
 #include "frontend/tflite/to_tosa/ops_internal.h"
 
 // RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR as TOSA's RESIZE, where TOSA's rational positions are LiteRT's: LiteRT
 // computes those of the nearest neighbor in float, and those between two pixels in steps of 1/1024. Both are compared
-// for every row and column of the result.
+// for every row and column of the result. Nearest neighbors of other ratios are slices of rows and of columns.
 namespace carina::tflite {
 
 namespace {
@@ -65,13 +66,18 @@ int64_t nearest_in_tosa(const Axis& a, int64_t o) {
   return std::clamp<int64_t>(index, 0, a.in - 1);
 }
 
-int64_t nearest_in_litert(const Axis& a, int64_t o, const Options& options) {
-  const bool is_aligned = options.align_corners && a.out > 1;
-  const float scale = is_aligned ? static_cast<float>(a.in - 1) / static_cast<float>(a.out - 1)
-                                 : static_cast<float>(a.in) / static_cast<float>(a.out);
-  const float at = (static_cast<float>(o) + (options.half_pixel_centers ? 0.5F : 0.0F)) * scale;
-  const auto index = static_cast<int64_t>(options.align_corners ? std::round(at) : std::floor(at));
-  return std::clamp<int64_t>(index, 0, a.in - 1);
+// By row or column of the result: the one of the input.
+std::vector<int64_t> nearest_indices(int64_t in, int64_t out, const Options& options) {
+  const bool is_aligned = options.align_corners && out > 1;
+  const float scale = is_aligned ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
+                                 : static_cast<float>(in) / static_cast<float>(out);
+  std::vector<int64_t> indices;
+  for (int64_t o = 0; o < out; ++o) {
+    const float at = (static_cast<float>(o) + (options.half_pixel_centers ? 0.5F : 0.0F)) * scale;
+    const auto index = static_cast<int64_t>(options.align_corners ? std::round(at) : std::floor(at));
+    indices.push_back(std::clamp<int64_t>(index, 0, in - 1));
+  }
+  return indices;
 }
 
 // The nearest neighbor rounds down, which half a pixel less than LiteRT's position does in TOSA.
@@ -79,6 +85,7 @@ std::optional<Axis> nearest_axis(int64_t in, int64_t out, const Options& options
   Options exact = options;
   auto axis = axis_of(in, out, exact);
   if (!axis) return std::nullopt;
+  const std::vector<int64_t> expected = nearest_indices(in, out, options);
   for (const int64_t change :
        {int64_t{0}, -axis->scale / 2, -axis->scale / 2 + 1, -axis->scale / 2 + axis->divisor / 2}) {
     Axis tried = *axis;
@@ -88,7 +95,7 @@ std::optional<Axis> nearest_axis(int64_t in, int64_t out, const Options& options
         !covers(tried))
       continue;
     bool same = true;
-    for (int64_t o = 0; o < out && same; ++o) same = nearest_in_tosa(tried, o) == nearest_in_litert(tried, o, options);
+    for (int64_t o = 0; o < out && same; ++o) same = nearest_in_tosa(tried, o) == expected[static_cast<size_t>(o)];
     if (same) return tried;
   }
   return std::nullopt;
@@ -143,9 +150,6 @@ Result<void> check_resize(const Call& call) {
   const Shape &in = call.in(0).shape, &out = call.result().shape;
   if (in.rank() != 4 || out.rank() != 4 || in[0] != out[0] || in[3] != out[3])
     return call.reject("the shapes do not fit", to_string(in), to_string(out));
-  if (call.in(0).quantization.scales != call.result().quantization.scales ||
-      call.in(0).quantization.zero_points != call.result().quantization.zero_points)
-    return call.reject("input and result have different quantizations");
   return {};
 }
 
@@ -191,7 +195,15 @@ Result<void> resize_nearest(Call& call) {
   if (is_one_pixel(call)) return call.set(repeated_pixel(call));
   const auto rows = nearest_axis(in[1], out[1], call.options());
   const auto columns = nearest_axis(in[2], out[2], call.options());
-  if (!rows || !columns) return no_such_ratio(call);
+  if (!rows || !columns) {
+    if (std::max(out[1], out[2]) > kMaxSlices) return no_such_ratio(call);
+    ValueId picked = call.value(0);
+    for (const size_t axis : {1, 2}) {
+      if (in[axis] == out[axis]) continue;
+      CARINA_TRY(picked, sliced_by(call, picked, nearest_indices(in[axis], out[axis], call.options()), axis));
+    }
+    return call.set(picked);
+  }
   return call.set(resized(call, *rows, *columns, true));
 }
 

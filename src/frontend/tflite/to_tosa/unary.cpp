@@ -214,20 +214,21 @@ Result<void> leaky_relu(Call& call) {
   const float in = Call::scale(call.in(0)), result = Call::scale(call.result());
   const Multiplier above = multiplier_of(in / result);
   const float slope = in * call.options().alpha / result;
-  if (slope < 0) return call.reject("a negative alpha is not supported");
-  const Multiplier below = multiplier_of(slope);
+  // Below zero, a negative slope of x is a positive one of -x.
+  const bool turns = slope < 0;
+  const Multiplier below = multiplier_of(std::abs(slope));
   if (std::max(above.exponent, below.exponent) > 12) return call.reject("the ratio of the scales is too large");
   const auto in_zp = static_cast<int32_t>(Call::zero_point(call.in(0)));
   const auto out_zp = static_cast<int32_t>(Call::zero_point(call.result()));
   if (Call::type_of(call.result()) == DType::kInt8) {
     const ValueId made = call.looked_up(call.value(0), [&](int64_t x) {
       const int32_t value = static_cast<int32_t>(x) - in_zp;
-      return int64_t{out_zp} + multiply(value, value >= 0 ? above : below);
+      return int64_t{out_zp} + (value >= 0 ? multiply(value, above) : multiply(turns ? -value : value, below));
     });
     return call.set(made);
   }
   // The greater one of both, if it is for every input; otherwise their sum, of which one is always 0.
-  if (is_greater_leak(above, below)) {
+  if (!turns && is_greater_leak(above, below)) {
     const auto scaled = [&](const Multiplier& multiplier) {
       return call.widened(call.rescale(call.value(0), {.multipliers = {multiplier}, .to = DType::kInt16}), 0);
     };
@@ -238,8 +239,9 @@ Result<void> leaky_relu(Call& call) {
   const ValueId zero = call.out.splat(DType::kInt32, 0, 1);
   const ValueId positive =
       call.rescale(call.out.binary(TosaOp::MAXIMUM, x, zero), {.multipliers = {above}, .to = DType::kInt32});
-  const ValueId negative =
-      call.rescale(call.out.binary(TosaOp::MINIMUM, x, zero), {.multipliers = {below}, .to = DType::kInt32});
+  const ValueId low = call.out.binary(TosaOp::MINIMUM, x, zero);
+  const ValueId negative = call.rescale(turns ? call.out.binary(TosaOp::SUB, zero, low) : low,
+                                        {.multipliers = {below}, .to = DType::kInt32});
   return call.set(call.narrowed(call.out.binary(TosaOp::ADD, positive, negative), DType::kInt16, 0));
 }
 
