@@ -102,7 +102,8 @@ def test_random_spectra_have_the_bits_of_the_integer_graph(run_carina, reference
     assert np.array_equal(np.load(file), wanted)
 
 
-# With one table, int16x8 has -6 dB for logarithms, -4 for decibels, -1 for octaves, 14 for compressed powers, 13 for loudness, -1 for inverses and -2 for their roots.
+# With one table, int16x8 has -6 dB for logarithms, -4 for decibels, -1 for octaves, 14 for compressed powers, 13 for
+# loudness, -1 for inverses and -2 for their roots.
 @pytest.mark.parametrize(
     "function, least_db",
     [

@@ -252,8 +252,8 @@ bool compare_as_stored(const Call& call) {
   return true;
 }
 
-// Comparisons: each operand is scaled with 8 more bits first, so that neighbors of a small scale may become equal. Which
-// of 16 bits is greater, LiteRT decides by the stored integers, whatever their scales.
+// Comparisons: each operand is scaled with 8 more bits first, so that neighbors of a small scale may become equal.
+// Which of 16 bits is greater, LiteRT decides by the stored integers, whatever their scales.
 Result<void> compared(Call& call, TosaOp op, bool is_swapped, bool is_inverted) {
   CARINA_CHECKED(call.need(2));
   CARINA_CHECKED(check_shapes(call));
