@@ -302,7 +302,7 @@ SANITIZERS = {
 }
 TIERS = {
     "test": TESTS,
-    "fast": {"build": build, "unit": unit, "integration": integration_fast},
+    "fast": {**SETUP, "build": build, "unit": unit, "integration": integration_fast},
     "check": {"build": build, "unit": unit},
     "sanitizers": SANITIZERS,
     "coverage": {**SETUP, "cases": cases, "covered": covered},
