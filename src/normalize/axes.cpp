@@ -37,4 +37,11 @@ Shape kept_shape(const Shape& shape, const std::vector<size_t>& axes) {
   return kept;
 }
 
+std::vector<int64_t> transposed_axes(size_t rank) {
+  std::vector<int64_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), int64_t{0});
+  std::swap(axes[rank - 2], axes[rank - 1]);
+  return axes;
+}
+
 }  // namespace carina::normalize

@@ -24,6 +24,9 @@ bool is_per_channel(const Shape& constant, const Shape& shape);
 // The shape after reducing `axes`. A reduced axis stays with size 1.
 Shape kept_shape(const Shape& shape, const std::vector<size_t>& axes);
 
+// The order of axes that transposes matrices: the last two are swapped. The rank is at least 2.
+std::vector<int64_t> transposed_axes(size_t rank);
+
 inline std::vector<int64_t> to_ints(std::span<const size_t> indices) {
   return {indices.begin(), indices.end()};
 }

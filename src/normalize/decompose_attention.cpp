@@ -122,16 +122,6 @@ ValueId of_shown(Rewriter& in, ValueId weights, const Mask& mask) {
   return chosen(in, mask.shown, weights, in.scalar(0, in[weights].dtype), shape);
 }
 
-ValueId with_last_axes_swapped(Rewriter& in, ValueId x) {
-  Shape swapped = in.shape(x);
-  const size_t rank = swapped.rank();
-  std::swap(swapped[rank - 1], swapped[rank - 2]);
-  std::vector<int64_t> dims(rank);
-  for (size_t i = 0; i < rank; ++i) dims[i] = static_cast<int64_t>(i);
-  std::swap(dims[rank - 1], dims[rank - 2]);
-  return in.move(AtenOp::permute_default, {x}, {{"dims", dims}}, swapped);
-}
-
 // Repeats the heads of keys and values for groups of query heads, in order.
 ValueId with_heads(Rewriter& in, ValueId x, int64_t heads) {
   const size_t axis = in.shape(x).rank() - 3;
@@ -156,7 +146,9 @@ Result<bool> attention(Rewriter& in, const Node& node) {
       attributes.is_none("scale") ? 1 / std::sqrt(static_cast<double>(q[rank - 1])) : attributes.number("scale");
   Shape scores = in.shape(node.outputs[0]);
   scores[rank - 1] = k[rank - 2];
-  ValueId score = in.make(AtenOp::matmul_default, {node.inputs[0], with_last_axes_swapped(in, keys)}, {}, scores);
+  ValueId score =
+      in.make(AtenOp::matmul_default, {node.inputs[0], permuted_axes(in, keys, transposed_axes(in.shape(keys).rank()))},
+              {}, scores);
   score = masked(in, in.make(AtenOp::mul_Tensor, {score, in.scalar(scale, type)}, {}, scores), *mask);
   const ValueId weights = of_shown(in, softmax_of_rows(in, score), *mask);
   return rewritten(in.define(node.outputs[0], AtenOp::matmul_default, {weights, values}, {}));

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "facts/aten_traits.h"
 #include "normalize/decompose_internal.h"
@@ -92,22 +91,15 @@ Result<bool> product_with_vector(Rewriter& in, const Node& node) {
   return reshaped_result(in, node, AtenOp::matmul_default, {left, right}, Shape(result));
 }
 
-// The axes with the last two swapped.
-std::vector<int64_t> swapped_axes(size_t rank) {
-  std::vector<int64_t> axes(rank);
-  std::iota(axes.begin(), axes.end(), int64_t{0});
-  std::swap(axes[rank - 2], axes[rank - 1]);
-  return axes;
-}
-
 // A product with a constant on the left, as filters over the channels of [N,C,W], is a linear layer of the columns:
 //   W x = (x^T W^T)^T
 Result<bool> product_of_columns(Rewriter& in, const Node& node) {
-  const ValueId columns = permuted_axes(in, node.inputs[1], swapped_axes(in.shape(node.inputs[1]).rank()));
+  const ValueId columns = permuted_axes(in, node.inputs[1], transposed_axes(in.shape(node.inputs[1]).rank()));
   std::vector<int64_t> shape = dims_of(in.shape(node.outputs[0]));
   std::swap(shape[shape.size() - 2], shape[shape.size() - 1]);
   const ValueId rows = in.make(AtenOp::linear_default, {columns, node.inputs[0], ValueId()}, {}, Shape(shape));
-  return rewritten(in.define(node.outputs[0], AtenOp::permute_default, {rows}, {{"dims", swapped_axes(shape.size())}}));
+  return rewritten(
+      in.define(node.outputs[0], AtenOp::permute_default, {rows}, {{"dims", transposed_axes(shape.size())}}));
 }
 
 Result<bool> product(Rewriter& in, const Node& node) {

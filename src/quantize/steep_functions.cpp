@@ -96,7 +96,7 @@ double sqnr_db(const Function& function, const std::vector<float>& operands, int
   for (const float x : operands) {
     const double wanted = function.of(x);
     if (!std::isfinite(wanted)) continue;
-    double found = tables.front()(x), end = largest;
+    double found = function.rises ? -INFINITY : INFINITY, end = largest;
     for (const Table& table : tables) {
       const double y = table(std::min<double>(x, end));
       found = function.rises ? std::max(found, y) : std::min(found, y);
@@ -118,7 +118,8 @@ struct Choice {
 };
 
 // As few parts as bring enough, or nearly as much as the most parts do.
-Choice parts_for(const Function& function, const std::vector<float>& operands) {
+// `one_db`: what one part leaves.
+Choice parts_for(const Function& function, const std::vector<float>& operands, double one_db) {
   const auto best_of = [&](int parts) {
     Choice best{.parts = parts, .part = 0, .db = -INFINITY};
     for (const double part : kParts) {
@@ -128,7 +129,7 @@ Choice parts_for(const Function& function, const std::vector<float>& operands) {
     return best;
   };
   const double wanted = std::min(kEnoughDb, best_of(kMaxParts).db - kWorthDb);
-  Choice choice{.parts = 1, .db = sqnr_db(function, operands, 1, 1)};
+  Choice choice{.parts = 1, .db = one_db};
   while (choice.db < wanted) choice = best_of(choice.parts + 1);
   return choice;
 }
@@ -208,7 +209,7 @@ SteepFunctions steep_functions(const ir::Graph& aten, const datasets::DataSet& s
     if (candidate.operands.empty() || operand.min < 0 || operand.max <= 0) continue;
     const double one_db = sqnr_db(candidate.function, candidate.operands, 1, 1);
     if (one_db >= kFewDb) continue;
-    const Choice choice = parts_for(candidate.function, candidate.operands);
+    const Choice choice = parts_for(candidate.function, candidate.operands, one_db);
     if (choice.parts == 1) continue;
     steep.found.push_back({.function = {.node = candidate.node,
                                         .parts = choice.parts,
