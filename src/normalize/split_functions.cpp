@@ -122,10 +122,10 @@ class Parts {
   // The smaller of the value and the end of the part, times the factor.
   ValueId small(ValueId id) {
     if (const auto known = small_.find(id); known != small_.end()) return known->second;
-    return small_[id] = at_most(computed(id), factor_ * scale_ * extents_.at(id).max);
+    return small_[id] = limited(id);
   }
 
-  ValueId computed(ValueId id) {
+  ValueId limited(ValueId id) {
     const ir::NodeId producer = producers_[id.index()];
     const Node* node = producer.valid() ? &in_.old_node(producer) : nullptr;
     const Step step = node == nullptr ? Step::kNone : step_of(in_, *node);
@@ -138,9 +138,9 @@ class Parts {
     if (step == Step::kNone || (step == Step::kFollow && std::ranges::any_of(node->inputs, is_negative)))
       return product(at_most(id, end), factor_);
     if (step == Step::kSquare) {
-      const ValueId limited = between(node->inputs[0], -std::sqrt(end), std::sqrt(end));
-      const ValueId root = factor_ == 1 ? limited : product(limited, std::sqrt(factor_));
-      return again(*node, {root, root});
+      const ValueId root = between(node->inputs[0], -std::sqrt(end), std::sqrt(end));
+      const ValueId scaled = factor_ == 1 ? root : product(root, std::sqrt(factor_));
+      return again(*node, {scaled, scaled});
     }
     std::vector<ValueId> operands = node->inputs;
     operands[0] = small(operands[0]);
@@ -150,7 +150,7 @@ class Parts {
       const double min = factor_ * std::min(node->attributes.number("min"), end);
       return between(operands[0], min, factor_ * end);
     }
-    return again(*node, std::move(operands));
+    return at_most(again(*node, std::move(operands)), factor_ * end);
   }
 
   // A constant summand, times the factor.

@@ -83,20 +83,31 @@ class Table {
   double limit_;
 };
 
-// The decibels that tables for so many parts of the range leave of what the results differ by.
-double sqnr_db(const Function& function, const std::vector<float>& operands, int parts, double part) {
-  const double largest = std::ranges::max(operands);
-  double limit = 0;
-  for (const float x : operands) {
-    if (const double y = function.of(x); std::isfinite(y)) limit = std::max(limit, kHeadroom * std::abs(y));
+// A function with operands of the samples.
+struct Sampled {
+  Sampled(const Function& function, const std::vector<float>& operands)
+      : function(function), operands(operands), largest(std::ranges::max(operands)) {
+    for (const float x : operands) {
+      if (const double y = function.of(x); std::isfinite(y)) limit = std::max(limit, kHeadroom * std::abs(y));
+    }
   }
+
+  const Function& function;
+  const std::vector<float>& operands;
+  double largest;    // operand
+  double limit = 0;  // of results
+};
+
+// The decibels that tables for so many parts of the range leave of what the results differ by.
+double sqnr_db(const Sampled& sampled, int parts, double part) {
+  const Function& function = sampled.function;
   std::vector<Table> tables;
-  for (int k = 0; k < parts; ++k) tables.emplace_back(function, largest * std::pow(part, k), limit);
+  for (int k = 0; k < parts; ++k) tables.emplace_back(function, sampled.largest * std::pow(part, k), sampled.limit);
   double sum = 0, squares = 0, noise = 0;
-  for (const float x : operands) {
+  for (const float x : sampled.operands) {
     const double wanted = function.of(x);
     if (!std::isfinite(wanted)) continue;
-    double found = function.rises ? -INFINITY : INFINITY, end = largest;
+    double found = function.rises ? -INFINITY : INFINITY, end = sampled.largest;
     for (const Table& table : tables) {
       const double y = table(std::min<double>(x, end));
       found = function.rises ? std::max(found, y) : std::min(found, y);
@@ -106,7 +117,7 @@ double sqnr_db(const Function& function, const std::vector<float>& operands, int
     squares += wanted * wanted;
     noise += (found - wanted) * (found - wanted);
   }
-  const double signal = squares - sum * sum / static_cast<double>(operands.size());
+  const double signal = squares - sum * sum / static_cast<double>(sampled.operands.size());
   constexpr double kExact = 300;
   return noise == 0 || signal <= 0 ? kExact : 10 * std::log10(signal / noise);
 }
@@ -119,11 +130,11 @@ struct Choice {
 
 // As few parts as bring enough, or nearly as much as the most parts do.
 // `one_db`: what one part leaves.
-Choice parts_for(const Function& function, const std::vector<float>& operands, double one_db) {
+Choice parts_for(const Sampled& sampled, double one_db) {
   const auto best_of = [&](int parts) {
     Choice best{.parts = parts, .part = 0, .db = -INFINITY};
     for (const double part : kParts) {
-      const double db = sqnr_db(function, operands, parts, part);
+      const double db = sqnr_db(sampled, parts, part);
       if (db > best.db) best = {.parts = parts, .part = part, .db = db};
     }
     return best;
@@ -207,9 +218,10 @@ SteepFunctions steep_functions(const ir::Graph& aten, const datasets::DataSet& s
   for (const Candidate& candidate : functions) {
     const Extent& operand = steep.extents[aten[candidate.node].inputs[0]];
     if (candidate.operands.empty() || operand.min < 0 || operand.max <= 0) continue;
-    const double one_db = sqnr_db(candidate.function, candidate.operands, 1, 1);
+    const Sampled sampled(candidate.function, candidate.operands);
+    const double one_db = sqnr_db(sampled, 1, 1);
     if (one_db >= kFewDb) continue;
-    const Choice choice = parts_for(candidate.function, candidate.operands, one_db);
+    const Choice choice = parts_for(sampled, one_db);
     if (choice.parts == 1) continue;
     steep.found.push_back({.function = {.node = candidate.node,
                                         .parts = choice.parts,
