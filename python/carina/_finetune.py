@@ -49,7 +49,7 @@ class Finetuned:
 def finetune(
     model: nn.Module,
     loader: Iterable[Any],
-    loss: Callable[..., torch.Tensor],
+    loss: Callable[..., torch.Tensor] | None = None,
     *,
     scheme: Literal["int8", "int8x4", "int16x8"] = "int8",
     epochs: int = 5,
@@ -68,7 +68,8 @@ def finetune(
     Args:
         model: a trained float model. It is not changed.
         loader: batches `(inputs..., labels...)`, tuples or lists of tensors. It is iterated once an epoch.
-        loss: `loss(output, labels...)`; `output` is what forward() returns.
+        loss: `loss(output, labels...)`; `output` is what forward() returns. None: the outputs of the float model are the truth, and labels are
+            not needed. The loss is then the squared error in relation to the variance of the float model's output, the sum over the outputs.
         scheme: the scheme that the model is trained for. "int8x4" has 4-bit weights.
         epochs: how often the loader is iterated.
         lr: the highest learning rate.
@@ -82,7 +83,8 @@ def finetune(
 
     Raises:
         UsageError: an unknown scheme or kind of pruning.
-        InputError: a loader without batches, batches that are not tensors, or a model without layers whose weights are rounded.
+        InputError: a loader without batches, batches that are not tensors, a model without layers whose weights are rounded, or, without a
+            loss, without outputs in floats.
     """
     _check("scheme", scheme, tuple(_LARGEST))
     _check("prune", prune, (None, "2:4"))
@@ -96,7 +98,7 @@ def finetune(
     npu = _Npu(
         trained, copy.deepcopy(model), _count_of_inputs(model, batch), f"{scheme}+unequalized", target, calibration
     )
-    trainer = _Trainer(trained, npu, loss, optimizer, lr)
+    trainer = _Trainer(trained, npu, loss, copy.deepcopy(model).eval(), optimizer, lr)
     losses, npu_losses = trainer.run(loader, epochs, npu_steps)
     for layer in layers:
         parametrize.remove_parametrizations(layer, "weight")
@@ -247,11 +249,12 @@ class _Trainer:
         self,
         model: nn.Module,
         npu: _Npu,
-        loss: Callable[..., torch.Tensor],
+        loss: Callable[..., torch.Tensor] | None,
+        teacher: nn.Module,
         optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] | None,
         lr: float,
     ) -> None:
-        self.model, self.npu, self.loss, self.lr = model, npu, loss, lr
+        self.model, self.npu, self.loss, self.teacher, self.lr = model, npu, loss, teacher, lr
         make = optimizer or (lambda parameters: torch.optim.AdamW(parameters, lr=lr, weight_decay=0))
         self.optimizer = make([each for each in model.parameters() if each.requires_grad])
 
@@ -279,8 +282,22 @@ class _Trainer:
             output = self.model(*inputs)
         if on_npu:
             output = self.npu.outputs(inputs, output)
-        value = self.loss(output, *labels)
+        value = self.loss(output, *labels) if self.loss else self._error(output, inputs)
         self.optimizer.zero_grad()
         torch.autograd.backward(value)
         self.optimizer.step()
         return float(value.detach())
+
+    def _error(self, output: Any, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        """The squared error of each output in relation to the variance of the float model's; the sum over the outputs."""
+        with torch.no_grad():
+            wanted = torch.utils._pytree.tree_leaves(self.teacher(*inputs))
+        outputs = torch.utils._pytree.tree_leaves(output)
+        errors = [
+            nn.functional.mse_loss(got, one) / one.var(correction=0).clamp(min=1e-12)
+            for got, one in zip(outputs, wanted, strict=True)
+            if one.is_floating_point()
+        ]
+        if not errors:
+            raise _input_error("model", "it has no output in floats", "an output in floats, or a loss", "integers")
+        return torch.stack(errors).sum()

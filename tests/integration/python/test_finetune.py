@@ -54,6 +54,21 @@ def test_training_for_four_bit_weights_reaches_the_float_model(package, digits):
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
+def test_without_labels_the_float_model_is_the_truth(package, digits):
+    """With 2:4 sparse weights: trained on images without labels, the network keeps the decisions of the float model."""
+    model, x, _, test, _ = digits
+    with torch.no_grad():
+        decisions = model(test).argmax(1).numpy()
+    generator = torch.Generator().manual_seed(0)
+    images = torch.utils.data.TensorDataset(x)
+    loader = torch.utils.data.DataLoader(images, batch_size=64, shuffle=True, generator=generator)
+    pruned = percent_right(compiled(package, model, x, "int8+pruned-2:4"), test, decisions)
+    found = package.finetune(model, loader, prune="2:4", epochs=8)
+    trained = percent_right(compiled(package, found.model, x, found.scheme), test, decisions)
+    assert trained >= 97 and trained > pruned, (pruned, trained)
+    assert found.losses[-1] < found.losses[0]
+
+
 def integers_of(weight, largest):
     """The weights in steps of one per output channel, if the largest has `largest` steps."""
     step = weight.abs().flatten(1).amax(1) / largest
@@ -107,6 +122,15 @@ def test_steps_with_the_npu_see_its_integers(package, digits):
     assert not torch.equal(seen[0], seen[1])
 
 
+class Decisions(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        return self.model(x).argmax(1)
+
+
 def test_mistakes_are_named(package, digits):
     model, x, y, _, _ = digits
     with pytest.raises(package.UsageError, match="unknown scheme"):
@@ -119,6 +143,8 @@ def test_mistakes_are_named(package, digits):
         package.finetune(model, [x], F.cross_entropy)
     with pytest.raises(package.InputError, match="no layer with weights"):
         package.finetune(nn.Softmax(1), [(x, y)], F.cross_entropy)
+    with pytest.raises(package.InputError, match="no output in floats"):
+        package.finetune(Decisions(model), [(x[:8],)])
 
 
 def test_torchao_trains_with_carinas_annotations(package, digits):
