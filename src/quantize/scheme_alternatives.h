@@ -24,6 +24,8 @@ inline constexpr std::array kSchemeAlternatives{
     SchemeAlternative{.what = "16-bit activations", .spec = "int16x8"},
     SchemeAlternative{.what = "16-bit activations, weights rounded for the layers' inputs",
                       .spec = "int16x8+rounded-for-inputs"},
+    SchemeAlternative{.what = "16-bit activations, weights per tensor and rounded for the layers' inputs",
+                      .spec = "int16x8+per-tensor+rounded-for-inputs"},
     SchemeAlternative{.what = "16-bit activations and weights", .spec = "int16x16"},
 };
 inline constexpr size_t kWorstLayers = 3;  // layers to which another alternative gives 16 bits
