@@ -1,4 +1,5 @@
 #include "lower/ops/table_internal.h"
+#include "lower/signs_internal.h"
 #include "tensor/elements.h"
 
 #include <fmt/format.h>
@@ -65,8 +66,21 @@ int extra_bits(const std::vector<double>& values, DType result) {
   return rising < 0 ? -1 : std::max(0, bits);
 }
 
+// Where the function is not defined, its values are those of the nearest entry where it is: a large step between
+// entries would cost a bit.
+void continue_undefined(std::vector<double>& values) {
+  const auto from_neighbor = [](double& value, double neighbor) {
+    if (std::isnan(value)) value = neighbor;
+  };
+  for (size_t i = 1; i < values.size(); ++i) from_neighbor(values[i], values[i - 1]);
+  for (size_t i = values.size() - 1; i > 0; --i) from_neighbor(values[i - 1], values[i]);
+  for (double& value : values) from_neighbor(value, 0);
+}
+
 // Entry i belongs to the integer 128 i - 32768. Its unit is the scale of the result, and its zero is the zero point.
-Table16 table16(const RealFunction& function, const Quantization& from, const Quantization& to) {
+// The entries of negative operands, if there are none, are the entry of 0: 1/x would step from one end of the range to
+// the other there.
+Table16 table16(const RealFunction& function, const Quantization& from, const Quantization& to, bool never_negative) {
   const double low = static_cast<double>(to.qmin - to.zero_point()),
                high = static_cast<double>(to.qmax - to.zero_point());
   std::vector<double> values;
@@ -74,7 +88,12 @@ Table16 table16(const RealFunction& function, const Quantization& from, const Qu
     const auto x =
         static_cast<float>(static_cast<double>(-32768 + (i << kInterpolatedLog2) - from.zero_point()) * from.scale());
     const double steps = value_at(function, x, from.scale()) / to.scale();
-    values.push_back(std::isnan(steps) ? 0 : std::clamp(steps, low, high));
+    values.push_back(std::isnan(steps) ? steps : std::clamp(steps, low, high));
+  }
+  continue_undefined(values);
+  if (never_negative) {
+    const int64_t zero = (from.zero_point() + 32768) >> kInterpolatedLog2;  // the last entry at 0 or below
+    std::fill_n(values.begin(), zero, values[static_cast<size_t>(zero)]);
   }
   Table16 table{.entries = {}, .extra_log2 = extra_bits(values, to.dtype)};
   // The rise between two neighbors may be the whole range of 16 bits. Half of the values are stored then, so that the
@@ -113,7 +132,7 @@ ValueId by_table16(Lowering& in, const Node& node, const RealFunction& function)
   const Quantization& to = in.quantization(node.outputs[0]);
   const Quantization from = given.dtype == DType::kInt16 ? given : widened(given);
   const ValueId input = in.requantize(in.operand(node.inputs[0]), given, from);
-  const Table16 table = table16(function, from, to);
+  const Table16 table = table16(function, from, to, is_never_negative(in, node.inputs[0]));
   const ValueId entries =
       in.out.constant(node.name + ".table", integer_tensor(DType::kInt16, Shape{kEntries16}, table.entries));
   const ValueId wide = in.out.emit(TosaOp::TABLE, {input, entries}, {},

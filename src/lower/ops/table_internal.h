@@ -11,7 +11,7 @@ using RealFunction = std::function<double(double)>;
 
 // Lowers a quantized node of one operand to a table lookup. int8 to int8 is a TABLE with 256 entries. Other types are a
 // TABLE with 513 entries, between which TOSA interpolates, and a RESCALE. If the function is NaN at an entry, the entry
-// gets the value at the nearest point within its own step, else the zero point.
+// gets the value at the nearest point within its own step, else (of 8 bits) the zero point, (of 16) the nearest entry.
 ir::ValueId by_table(Lowering& in, const ir::Node& node, const RealFunction& function);
 
 // Checks that input and output are int8 or int16, quantized per tensor.

@@ -278,10 +278,35 @@ const UnaryRow& row_of_node(const Node& node) {
   CARINA_UNREACHABLE("unary op", node.op.aten());
 }
 
+// |x| of 16-bit integers, without the 2 KiB of a table, which take longer than small tensors. Behind a layer, an NPU
+// looks its results up in a table at no cost.
+bool is_magnitude(const Lowering& in, const Node& node) {
+  if (node.op != ir::Op(AtenOp::abs_default)) return false;
+  const Node* producer = in.producer(node.inputs[0]);
+  if (producer != nullptr && producer->op.is_aten()) {
+    const AtenFamily family = traits_of(producer->op.aten()).family;
+    if (family == AtenFamily::kConvolution || family == AtenFamily::kProduct) return false;
+  }
+  return in.quantization(node.inputs[0]).dtype == DType::kInt16 &&
+         in.quantization(node.outputs[0]).dtype == DType::kInt16;
+}
+
+ValueId magnitude(Lowering& in, const Node& node) {
+  const Quantization &from = in.quantization(node.inputs[0]), &to = in.quantization(node.outputs[0]);
+  const ValueId x = in.out.rescale(in.operand(node.inputs[0]),
+                                   {.scales = {1}, .input_zp = from.zero_point(), .output_zp = 0, .to = DType::kInt32});
+  return in.within_range(
+      in.out.rescale(
+          in.out.unary(TosaOp::ABS, x),
+          {.scales = {from.scale() / to.scale()}, .input_zp = 0, .output_zp = to.zero_point(), .to = to.dtype}),
+      to);
+}
+
 Result<ValueId> unary(Lowering& in, const Node& node) {
   const UnaryRow& row = row_of_node(node);
   if (in.is_quantized(node)) {
     CARINA_CHECKED(accepted(node, takes_table(in.candidate(node))));
+    if (is_magnitude(in, node)) return magnitude(in, node);
     if (is_step_function(row.op) && in.quantization(node.inputs[0]).dtype == DType::kInt16)
       return step_function(in, node);
     return by_table(in, node, [&](double x) { return row.value(x, node.attributes); });
