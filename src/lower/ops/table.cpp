@@ -54,8 +54,8 @@ double largest_rise(const std::vector<double>& values) {
   return rise;
 }
 
-// The number of extra bits of the entries: as many as 16 bits allow for all values and for the differences of
-// neighbors. 32-bit results are finer than a table.
+// The number of extra bits of the entries. Of 32-bit and 8-bit results, as many as 16 bits allow for all values, and
+// for the differences of neighbors. 16-bit results have none: an NPU would need several operations for them.
 int extra_bits(const std::vector<double>& values, DType result) {
   constexpr double kMaxInt16 = 32767;
   const auto headroom = [](double max) {
@@ -63,7 +63,8 @@ int extra_bits(const std::vector<double>& values, DType result) {
   };
   const int bits = headroom(largest_magnitude(values)), rising = headroom(largest_rise(values));
   if (result == DType::kInt32) return std::min(bits, rising);
-  return rising < 0 ? -1 : std::max(0, bits);
+  if (rising < 0) return -1;
+  return result == DType::kInt16 ? 0 : std::max(0, bits);
 }
 
 // Where the function is not defined, its values are those of the nearest entry where it is: a large step between
