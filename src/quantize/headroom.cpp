@@ -36,6 +36,11 @@ bool has_wide_segments(Range seen) {
 
 }  // namespace
 
+Range with_room(Range seen, std::optional<double> limit) {
+  const double end = limit ? std::max({*limit, -seen.min, seen.max}) : INFINITY;
+  return {.min = std::max(kHeadroom * seen.min, -end), .max = std::min(kHeadroom * seen.max, end)};
+}
+
 Headroom headroom_for(const ir::Node& function, const RangeObserver& seen) {
   const auto unless = [](bool is_harmful) { return is_harmful ? Headroom::kHarmful : Headroom::kNeeded; };
   // Where operands were near 0 alone, such a function is a straight line, and clipping changes it as any other. Beyond

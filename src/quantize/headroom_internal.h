@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "ir/graph.h"
 #include "quantize/range_observer_internal.h"
 
@@ -8,6 +10,9 @@ namespace carina::quantize {
 // How far the range of 16-bit values reaches beyond what calibration saw. It costs one of 16 bits; inputs that exceed
 // what calibration saw are the largest error of 16 bits otherwise.
 constexpr double kHeadroom = 2;
+
+// The observed range with headroom, within what the values can reach at all: 1 for a sigmoid.
+Range with_room(Range seen, std::optional<double> limit);
 
 // What headroom does to a function of one operand. The NPU reads 16-bit values with a table of 512 segments over all of
 // the range, and a segment of twice the width has four times the error.

@@ -266,6 +266,7 @@ class Quantizer {
     const std::vector<NodeScheme> schemes = schemes_of_groups();
     const std::vector<size_t>& groups = calibrated_.sharing.group;
     const std::vector<std::optional<double>> bounds = bounds_of_groups();
+    const std::vector<std::optional<double>> limits = known_limits(graph_, groups);
     const std::vector<bool> is_computed = computed_groups(), has_no_headroom = groups_without_headroom();
     const auto may_exceed = [&](size_t group) {
       return schemes[group].activations.dtype == DType::kInt16 && is_computed[group] && !has_no_headroom[group] &&
@@ -292,8 +293,7 @@ class Quantizer {
       const RangeChoice choice = is_computed[group] ? wanted_choice : RangeChoice::kMinMax;
       Range seen = tells_infinity[group] ? observer.with_step_for_infinity(integers.steps())
                                          : observer.choose(choice, integers.steps());
-      if (may_exceed(group) && !tells_infinity[group])
-        seen = {.min = kHeadroom * seen.min, .max = kHeadroom * seen.max};
+      if (may_exceed(group) && !tells_infinity[group]) seen = with_room(seen, limits[group]);
       parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), schemes[group]);
     });
     for (size_t i = 0; i < graph_.states.size(); ++i) {
