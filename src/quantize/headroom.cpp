@@ -28,6 +28,15 @@ bool is_steep_root(const RangeObserver& seen) {
   return seen.seen().min < 0 || seen.count_below(seen.seen().max / kSegments) > kMaxInFirst;
 }
 
+// The same of sine and cosine, whose results beyond the range are wrong altogether once their operands reach far.
+//   A segment of width w loses 8/15 (w^2 / 8)^2 of the power.
+bool turns_fast(const RangeObserver& seen) {
+  constexpr double kLarger = 0.2, kSegments = 512, kWrong = 2;
+  const double reach = std::max(-seen.seen().min, seen.seen().max), width = 2 * kHeadroom * reach / kSegments;
+  const double by_segments = 8.0 / 15 * std::pow(width * width / 8, 2);
+  return by_segments > std::min(kWrong, std::pow(kLarger * reach, 2)) / (static_cast<double>(seen.count()) + 1);
+}
+
 // Whether the segments of a table with headroom are so wide that exp loses more than 0.2 % between their ends.
 bool has_wide_segments(Range seen) {
   constexpr double kWide = 16;
@@ -93,6 +102,9 @@ Headroom headroom_for(const ir::Node& function, const RangeObserver& seen) {
       return unless(is_steep_root(seen));
     case AtenOp::log1p_default:
       return unless(is_steep(seen, -1));
+    case AtenOp::cos_default:
+    case AtenOp::sin_default:
+      return unless(turns_fast(seen));
     case AtenOp::pow_Tensor_Scalar: {
       const double exponent = function.attributes.number("exponent");
       if (exponent < 0) return unless(is_steep(seen, 0));

@@ -28,6 +28,8 @@ FUNCTIONS = {
     "sigmoid": torch.sigmoid,
     "tanh": torch.tanh,
     "exp": torch.exp,
+    "sine": lambda x: torch.sin(4 * x),
+    "cosine": lambda x: torch.cos(x * x.flip(-1)),
     "gaussian": lambda x: torch.exp(-x.square()),
     "log_softmax": lambda x: functional.log_softmax(x, -1),
     "log": lambda x: torch.log(x.square().mean(-1) + 0.2),
@@ -36,7 +38,7 @@ FUNCTIONS = {
     "hypot": lambda x: torch.hypot(x, x.flip(-1)),
     "rms_norm": lambda x: functional.rms_norm(x, [12]),
 }
-STEEP = ("exp", "square", "log", "root", "hypot", "rms_norm")  # what is twice the range is not twice the input
+STEEP = ("cosine", "exp", "square", "log", "root", "hypot", "rms_norm")  # what is twice the range is not twice the input
 CALIBRATED = 8
 
 
