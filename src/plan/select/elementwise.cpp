@@ -69,9 +69,10 @@ Result<void> select_add_sub(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::ADD) ? ElementwiseMode::ADD : ElementwiseMode::SUB;
   const Elementwise sum = sum_of(s, mode, s.input(0), s.input(1));
-  emit_output_elementwise(
-      s, sum,
-      s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal, .wide_input = sum.a.type.bits == 32}));
+  using Scale = EpilogueRules::Scale;
+  const auto scale = s.family().abilities.wide_elements ? Scale::kWide : Scale::kGlobal;
+  emit_output_elementwise(s, sum,
+                          s.follow(s.output(), kSigned32, {.scale = scale, .wide_input = sum.a.type.bits == 32}));
   return {};
 }
 
