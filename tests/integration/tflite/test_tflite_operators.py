@@ -225,3 +225,18 @@ def test_product_of_16_bits_loses_upper_bits_as_in_litert(factor, run_carina, tm
         run_carina(["compile", model, "--target", target, "-o", tmp_path / "npu.tflite"])
         run_carina(["run", tmp_path / "npu.tflite", *files(tmp_path, inputs), "-o", tmp_path / "out"])
         check(outputs(tmp_path / "out", 1), expected, target)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8], ids=names)
+@pytest.mark.parametrize("scales", [(0.001, 0.4), (0.001, 1.4), (0.0002, 3.0)])
+def test_hard_swish_of_a_coarse_result_wraps_as_in_litert(scales, dtype, run_carina, tmp_path):
+    low = np.iinfo(dtype).min
+    m = Model()
+    x = m.input("x", (1, 256), dtype, scales[0], low + 151)
+    y = m.output("y", (1, 256), dtype, scales[1], low + 99)
+    m.op("HARD_SWISH", [x], [y])
+    model = tmp_path / "model.tflite"
+    model.write_bytes(m.bytes())
+    inputs = [np.arange(low, low + 256).astype(dtype).reshape(1, 256)]
+    run_carina(["interpret", model, *files(tmp_path, inputs), "-o", tmp_path / "out"])
+    check(outputs(tmp_path / "out", 1), litert(m.bytes(), inputs), "interpreter")
