@@ -87,6 +87,34 @@ std::vector<Factors> factors_by_quarters() {
   return out;
 }
 
+// The constants of all lookups.
+struct Tables {
+  ValueId negative, rest;
+  // Of each factor less 2^14: the upper byte, and the lower one less 128, by the number of quarters and 1.
+  std::array<ValueId, kFactorSlots> high, low;
+};
+constexpr int64_t kMiddle = kOneQ15 / 2;
+
+Tables add_tables(ir::Emitter& out) {
+  const ExpTables exps = exp_tables();
+  Tables tables{.negative = out.integers(DType::kInt16, exps.negative),
+                .rest = out.integers(DType::kInt16, exps.rest),
+                .high = {},
+                .low = {}};
+  const std::vector<Factors> factors = factors_by_quarters();
+  for (size_t slot = 0; slot < kFactorSlots; ++slot) {
+    std::vector<int64_t> high, low;
+    for (int64_t x = -128; x <= 127; ++x) {
+      const int64_t factor = factors[static_cast<size_t>(x > 0 ? x - 1 : 0)][slot] - kMiddle;
+      high.push_back(factor >> 8);
+      low.push_back((factor & 0xff) - 128);
+    }
+    tables.high[slot] = out.integers(DType::kInt8, high);
+    tables.low[slot] = out.integers(DType::kInt8, low);
+  }
+  return tables;
+}
+
 // The factor 2^log2 of a RESCALE.
 Multiplier power_of_two(int log2) {
   return {.multiplier = 1 << 30, .exponent = log2 + 1};
@@ -110,7 +138,7 @@ class Unrolled {
         time_first_(call.options().time_major),
         x_(call.in(0).shape),
         cells_(call.in(kCellState).shape[1]),
-        exps_(exp_tables()) {
+        tables_(add_tables(out_)) {
     // The gates that use the logistic function come first. Without weights of the input gate there is none.
     if (call.has(kInputWeights)) gates_.push_back(kInputGate);
     gates_.insert(gates_.end(), {kForgetGate, kOutputGate, kCellGate});
@@ -121,7 +149,6 @@ class Unrolled {
     hidden_ = &hidden_of(checked);
     for (const Gate gate : gates_) gate_activations_.add(cells_, gate == kCellGate, gate == kCellGate ? 2 : 1);
     cell_activations_.add(1, true, int64_t{1} << (13 + cell_log2_));
-    factors_ = factors_by_quarters();
   }
 
   [[nodiscard]] int64_t steps() const { return steps_; }
@@ -190,7 +217,7 @@ class Unrolled {
 
   ValueId products(ValueId input, size_t operand, size_t weights, bool has_bias);
   ValueId gate_sums(ValueId from_input, ValueId hidden);
-  ValueId table_entry(ValueId index, const std::vector<int64_t>& entries);
+  ValueId table_entry(ValueId index, ValueId table);
   ValueId exponential(ValueId w);
   ValueId factor(ValueId quarters, size_t slot);
   ValueId reciprocal(ValueId e);
@@ -209,8 +236,7 @@ class Unrolled {
   std::vector<Gate> gates_;
   Activations gate_activations_;
   Activations cell_activations_;
-  ExpTables exps_;
-  std::vector<Factors> factors_;
+  Tables tables_;
   const Tensor* hidden_ = nullptr;
   ValueId output_gate_;
 };
@@ -250,16 +276,17 @@ ValueId Unrolled::gate_sums(ValueId from_input, ValueId hidden) {
 
 // One factor of exp by the number of quarters and 1: two tables of bytes, which are one on an NPU.
 ValueId Unrolled::factor(ValueId quarters, size_t slot) {
-  constexpr int64_t kMiddle = kOneQ15 / 2;
-  const auto of = [&](int64_t x) { return factors_[static_cast<size_t>(x > 0 ? x - 1 : 0)][slot] - kMiddle; };
-  const ValueId high = call_.looked_up(quarters, [&](int64_t x) { return of(x) >> 8; });
-  const ValueId low = call_.looked_up(quarters, [&](int64_t x) { return (of(x) & 0xff) - 128; });
+  const auto looked_up = [&](ValueId table) {
+    return out_.emit(TosaOp::TABLE, {quarters, table}, {},
+                     {.dtype = DType::kInt8, .shape = out_.shape(quarters), .suffix = "table"});
+  };
+  const ValueId high = looked_up(tables_.high[slot]), low = looked_up(tables_.low[slot]);
   const ValueId sum = binary(TosaOp::ADD, product(wide(high), number(256), 0), wide(low));
   return binary(TosaOp::ADD, sum, number(kMiddle + 128));
 }
 
-ValueId Unrolled::table_entry(ValueId index, const std::vector<int64_t>& entries) {
-  const ValueId fine = out_.emit(TosaOp::TABLE, {index, out_.integers(DType::kInt16, entries)}, {},
+ValueId Unrolled::table_entry(ValueId index, ValueId table) {
+  const ValueId fine = out_.emit(TosaOp::TABLE, {index, table}, {},
                                  {.dtype = DType::kInt32, .shape = out_.shape(index), .suffix = "table"});
   return fitted(fine, 7);
 }
@@ -279,8 +306,8 @@ ValueId Unrolled::exponential(ValueId w) {
                           kSpare, {{"round", true}});
   constexpr int kDown = 32 - kQuarterLog2 - kSpare - kIndexLog2;
   const ValueId half = number(kOneQ15 << kDown);
-  const ValueId negative = table_entry(fitted(binary(TosaOp::ADD, v, half), kDown), exps_.negative);
-  const ValueId rest = table_entry(fitted(binary(TosaOp::SUB, v, half), kDown), exps_.rest);
+  const ValueId negative = table_entry(fitted(binary(TosaOp::ADD, v, half), kDown), tables_.negative);
+  const ValueId rest = table_entry(fitted(binary(TosaOp::SUB, v, half), kDown), tables_.rest);
   ValueId e = binary(TosaOp::ADD, wide(negative), wide(rest));
   for (size_t slot = 0; slot < kFactorSlots; ++slot) e = product(e, factor(quarters, slot), 15);
   return e;
