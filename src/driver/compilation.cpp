@@ -135,6 +135,7 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
                                                 .loop_rounds = options.loop_rounds,
                                                 .shared_states = options.shared_states,
                                                 .shapes = options.shapes,
+                                                .signature = options.signature,
                                                 .for_cpu = for_cpu});
   Compilation stopped{.model = {.name = where, .nodes = std::move(import.nodes), .graph = {}},
                       .delegated = {},

@@ -28,6 +28,7 @@ struct CompileOptions : options::PipelineOptions {
   backends::DelegateOptions delegate;
   std::set<std::string> shared_states = {};  // pt2::ReadOptions::shared_states
   std::vector<std::string> shapes = {};      // tflite::set_shapes()
+  std::string signature = {};                // models::ImportOptions::signature
 };
 
 // Sets the options for a model that Carina quantized: operators that the target lacks pass floats between each other,

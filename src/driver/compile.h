@@ -62,7 +62,7 @@ struct CompileRequest : options::PartitionOptions,
   datasets::ImageOptions images = {};  // of calibration data that are images
   models::SampleSource samples = {};   // used instead of `calibration`, which is then only the name in messages
   std::vector<FurtherMethod> further_methods = {};  // in addition to those that `methods` names
-  std::string signature = {};                       // of a LiteRT file: whose graph is compiled; empty: the first graph
+  std::string signature = {};                       // of a LiteRT file with several graphs: whose is compiled
   // Maps names of the user's nodes to the location text of their operators in dumped TOSA files. Other operators get
   // the source line.
   std::map<std::string, std::string> locations = {};

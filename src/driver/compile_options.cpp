@@ -16,6 +16,7 @@
 #include "files/tosa_file.h"
 #include "frontend/tflite/reader.h"
 #include "frontend/tflite/signatures.h"
+#include "frontend/tflite/to_aten/to_aten.h"
 #include "targets/board_list.h"
 #include "vela/vela_flags.h"
 
@@ -84,6 +85,7 @@ Result<CompileOptions> options_of(const CompileRequest& request, const Log& log)
   options.split.passes = request.passes;
   options.delegate = delegate_options_of(request);
   options.shapes = request.shapes;
+  options.signature = request.signature;
   return options;
 }
 
@@ -92,7 +94,10 @@ tflite::Rounding rounding_of(const CompileRequest& request) {
 }
 
 models::ImportOptions import_options_of(const CompileRequest& request) {
-  return {.passes = request.passes, .loop_rounds = request.loop_rounds, .shapes = request.shapes};
+  return {.passes = request.passes,
+          .loop_rounds = request.loop_rounds,
+          .shapes = request.shapes,
+          .signature = request.signature};
 }
 
 namespace {
@@ -224,9 +229,10 @@ Result<Buffer> tflite_file(const CompileRequest& request) {
 std::vector<std::string> signatures_of(const CompileRequest& request) {
   const bool is_program = request.output == CompileRequest::Output::kProgram;
   const auto file = model_file(request);
-  if (!is_program || !file || files::kind_of(*file) != files::FileKind::kTflite || !is_graph(request)) return {};
+  if (!is_program || !file || files::kind_of(*file) != files::FileKind::kTflite) return {};
   const auto model = tflite::read_model(*file, request.model);
-  return model ? tflite::separate_signatures(*model) : std::vector<std::string>();
+  if (!model || tflite::computes_in_floats(*model)) return {};
+  return tflite::separate_signatures(*model);
 }
 
 Result<TosaGraph> read_tosa_graph(const CompileRequest& request, const Log& log) {

@@ -3,7 +3,8 @@
 //   2. each model is quantized. A state has the range that all methods together have shown;
 //   3. each model is compiled, with those states and their ranges;
 //   4. the program has a plan for each, and one place for each state.
-// The signatures of a LiteRT file of integers are methods too, in steps 3 and 4.
+// The signatures of a LiteRT file of integers are methods too, in steps 3 and 4. Of a LiteRT file of floats, a method's
+// name is the signature.
 //   Example: prefill writes 8 rows of a cache, decode reads all and writes 1. `reset` that only writes it, and `get`
 //   that only reads it, would not have it as state if they were compiled alone.
 #include "driver/methods.h"
@@ -32,6 +33,7 @@ namespace {
 struct Method {
   std::string name = "forward";
   CompileRequest request = {};
+  bool of_integers = false;  // a signature of a LiteRT file of integers
 };
 
 std::unexpected<Diagnostics> usage(std::string what, std::string got) {
@@ -58,7 +60,7 @@ Result<std::vector<Method>> methods_of_signatures(const CompileRequest& request,
     return usage("the methods of a LiteRT file are its signatures", fmt::format("{}", fmt::join(keys, ", ")));
   std::vector<Method> methods;
   for (const std::string& key : keys) {
-    methods.push_back({.name = key, .request = request});
+    methods.push_back({.name = key, .request = request, .of_integers = true});
     methods.back().request.signature = key;
   }
   return methods;
@@ -93,9 +95,10 @@ Result<std::vector<Method>> methods_of(const CompileRequest& request) {
     if (!std::ranges::all_of(method.name, is_name_character))
       return usage("a method's name has letters, digits, '_', '-' and '.' only", method.name);
     if (!names.insert(method.name).second) return usage("two methods have one name", method.name);
-    if (!method.request.signature.empty()) continue;
+    if (method.of_integers) continue;
     if (is_graph(method.request)) return usage("a method is a .pt2", method.request.model);
     CARINA_TRY(method.request.file, pt2_file(method.request));
+    method.request.signature = method.name;
     method.request.methods.clear();
     method.request.further_methods.clear();
   }
@@ -149,7 +152,7 @@ struct SharedStates {
 
 Result<SharedStates> shared_states_of(const std::vector<Method>& methods) {
   SharedStates states;
-  if (!methods.front().request.signature.empty()) return states;  // their graphs have states already
+  if (methods.front().of_integers) return states;  // their graphs have states already
   CARINA_TRY(states.names, states_of(methods));
   if (!states.names.empty()) {
     CARINA_TRY(states.limits, limits_of(methods, states.names));
@@ -160,7 +163,7 @@ Result<SharedStates> shared_states_of(const std::vector<Method>& methods) {
 Result<Compilation> compiled_method(const Method& method, const SharedStates& states, const backends::Backend& backend,
                                     const Log& log) {
   CARINA_TRY(CompileOptions options, options_of(method.request, log));
-  if (!method.request.signature.empty()) {
+  if (method.of_integers) {
     CARINA_TRY(TosaGraph graph, read_tosa_graph(method.request, log));
     return compile_tosa(std::move(graph), method.request.model, options, backend, log);
   }

@@ -1,9 +1,13 @@
 #include "models/import.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "evaluate/kernel_evaluator.h"
 #include "files/file_kind.h"
 #include "frontend/tflite/reader.h"
 #include "frontend/tflite/shapes.h"
+#include "frontend/tflite/signatures.h"
 #include "frontend/tflite/to_aten/to_aten.h"
 #include "models/passes.h"
 #include "models/quantize.h"
@@ -32,10 +36,24 @@ bool is_float_tflite(const Buffer& file, const std::string& where) {
 
 namespace {
 
-Result<ir::Graph> read_float_tflite(const Buffer& file, const std::string& where,
-                                    const std::vector<std::string>& shapes, std::vector<pt2::ModelNode>& nodes) {
+// Makes the graph of the signature the main one, if there are several.
+Result<void> choose_graph(tflite::Model& model, const std::string& signature, const std::string& where) {
+  const std::vector<std::string> keys = tflite::separate_signatures(model);
+  if (keys.empty()) return {};
+  if (!signature.empty()) return tflite::choose_signature(model, signature, where);
+  return fail(
+      {.where = where,
+       .what = "the model of floats has several signatures, which need calibration data of their own",
+       .expected = fmt::format("{}", fmt::join(keys, ", ")),
+       .hint = fmt::format("--method {} --calibrate DATA --method {}={},DATA", keys.front(), keys.back(), where),
+       .fault = Fault::kUsage});
+}
+
+Result<ir::Graph> read_float_tflite(const Buffer& file, const std::string& where, const ImportOptions& options,
+                                    std::vector<pt2::ModelNode>& nodes) {
   CARINA_TRY(tflite::Model model, tflite::read_model(file, where));
-  CARINA_CHECKED(tflite::set_shapes(model, shapes));
+  CARINA_CHECKED(choose_graph(model, options.signature, where));
+  CARINA_CHECKED(tflite::set_shapes(model, options.shapes));
   if (!tflite::computes_in_floats(model))
     return fail({.where = where,
                  .what = "a LiteRT model that does not compute in floats alone is not quantized here",
@@ -52,7 +70,7 @@ Result<ir::Graph> read_float_tflite(const Buffer& file, const std::string& where
 
 Import import_float_tflite(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
   Import result{.nodes = {}, .graph = ir::Graph()};
-  result.graph = read_float_tflite(file, where, options.shapes, result.nodes);
+  result.graph = read_float_tflite(file, where, options, result.nodes);
   if (!result.graph) return result;
   if (const auto normalized = normalize_graph(*result.graph, options, log); !normalized)
     result.graph = std::unexpected(normalized.error());

@@ -36,6 +36,7 @@ struct ImportOptions {
   bool keep_unknown = false;                 // pt2::ReadOptions::keep_unknown
   std::set<std::string> shared_states = {};  // pt2::ReadOptions::shared_states
   std::vector<std::string> shapes = {};      // tflite::set_shapes(), of a LiteRT file
+  std::string signature = {};                // tflite::choose_signature(), of a LiteRT file with several graphs
   bool for_cpu = false;                      // normalize::normalize_for_cpu(), if the model is not quantized
 };
 

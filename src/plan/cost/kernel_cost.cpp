@@ -401,6 +401,7 @@ KernelCycles OperationCost::of(const BlockConfig& b, const Feed& feed, double ma
   const Geometry g = geometry(b, order);
   double npu = has_no_macs_ ? elementwise_cycles(g, order) : block_cycles(b, g, order, feed);
   if (npu > max_cycles) return {.total = kTooMany};
+  const double multiplying = npu;
   if (feed.weight_bytes != 0)
     npu = std::max(npu, npu::decode_cycles({.npu = npu_,
                                             .port = cost_.target_.system.ports[cost_.port_of(feed.weights_from)],
@@ -413,7 +414,7 @@ KernelCycles OperationCost::of(const BlockConfig& b, const Feed& feed, double ma
   PortLoad load;
   add_maps(g, order, load);
   add_feed(g, b, feed, load);
-  KernelCycles cycles{.total = npu, .port_busy = load.shared};
+  KernelCycles cycles{.total = npu, .multiplying = multiplying, .port_busy = load.shared};
   for (size_t port = 0; port < load.shared.size(); ++port)
     cycles.total = std::max({cycles.total, load.shared[port], load.slowest[port]});
   return cycles;

@@ -29,6 +29,7 @@ Feed expected_feed(const Step& subop, const BlockConfig& block, const Context& c
 
 struct KernelCycles {
   double total = 0;
+  double multiplying = 0;                // of these, by the blocks alone: without ports and the decoding of weights
   std::array<double, 2> port_busy = {};  // by port of the system configuration: cycles for which the port is busy
 };
 

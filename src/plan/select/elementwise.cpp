@@ -69,9 +69,10 @@ Result<void> select_add_sub(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::ADD) ? ElementwiseMode::ADD : ElementwiseMode::SUB;
   const Elementwise sum = sum_of(s, mode, s.input(0), s.input(1));
-  emit_output_elementwise(
-      s, sum,
-      s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal, .wide_input = sum.a.type.bits == 32}));
+  using Scale = EpilogueRules::Scale;
+  const auto scale = s.family().abilities.wide_elements ? Scale::kWide : Scale::kGlobal;
+  emit_output_elementwise(s, sum,
+                          s.follow(s.output(), kSigned32, {.scale = scale, .wide_input = sum.a.type.bits == 32}));
   return {};
 }
 
@@ -132,9 +133,13 @@ Result<void> select_mul(Selection& s) {
                     std::string(name_of(s.value(s.input(0)).dtype)));
   // The shift of the product and that of a RESCALE are rounded separately, so the operation can absorb only one of
   // them.
-  const auto scale = shift == 0 ? EpilogueRules::Scale::kGlobal : EpilogueRules::Scale::kNone;
-  Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = scale, .wide_input = true});
-  if (shift != 0) epilogue.factors = {{.multiplier = 1, .shift = static_cast<int>(shift)}};
+  Epilogue epilogue = store_only(s.output(), kSigned32);
+  if (shift == 0) {
+    epilogue = s.follow(epilogue, {.scale = EpilogueRules::Scale::kGlobal, .wide_input = true});
+  } else {
+    epilogue.factors = {{.multiplier = 1, .shift = static_cast<int>(shift)}};
+    epilogue = epilogue_of_shift(s, epilogue);
+  }
   emit_output_elementwise(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}}, epilogue);
   return {};
 }

@@ -266,7 +266,10 @@ class Search {
       if (!of.valid() || (root.valid() && root != of)) return {};
       root = of;
     }
-    return root.valid() && s_.shape(root) == out.shape ? root : ir::ValueId();
+    if (!root.valid() || s_.shape(root) != out.shape) return {};
+    // A value of 8 bits may be the operand of a table of its own. Those of 16 bits are few functions.
+    if (out.dtype == DType::kInt8 && s_.value(root).dtype == DType::kInt16) return {};
+    return root;
   }
 
   // Whether something else than a function of the same value reads this one.

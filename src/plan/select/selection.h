@@ -61,6 +61,7 @@ struct EpilogueRules {
     kNone,    // no RESCALE
     kShift,   // a power of two, one for all channels
     kGlobal,  // one for all channels; a power of two if an input or the result has 32 bits
+    kWide,    // one for all channels
     kAny,
   } scale = Scale::kNone;
   bool wide_input = false;  // an operand of 32 bits: powers of two only

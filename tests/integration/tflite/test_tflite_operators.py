@@ -202,3 +202,41 @@ def test_sum_has_bits_of_optimized_kernels(dtype, axes, scales, run_carina, tmp_
     if not stays:
         run_carina(["interpret", model, *files(tmp_path, inputs), "-o", tmp_path / "out"])
         check(outputs(tmp_path / "out", 1), expected, "interpreter")
+
+
+@pytest.mark.parametrize("factor", [0.9, 1, 3, 40])
+def test_product_of_16_bits_loses_upper_bits_as_in_litert(factor, run_carina, tmp_path):
+    random = np.random.default_rng(int(factor * 10))
+    shape = (1, 8, 9, 33)
+    m = Model()
+    scale = np.float32(0.01)
+    x, y = (m.input(name, shape, np.int16, scale) for name in "xy")
+    z = m.output("z", shape, np.int16, float(scale * scale / np.float32(factor)))
+    m.op("MUL", [x, y], [z], "MulOptions", version=4)
+    model = tmp_path / "model.tflite"
+    model.write_bytes(m.bytes())
+    inputs = [random.integers(-32768, 32768, shape).astype(np.int16) for _ in range(2)]
+    for data in inputs:
+        data.flat[:2] = -32768
+    expected = litert(m.bytes(), inputs)
+    run_carina(["interpret", model, *files(tmp_path, inputs), "-o", tmp_path / "out"])
+    check(outputs(tmp_path / "out", 1), expected, "interpreter")
+    for target in TARGETS:
+        run_carina(["compile", model, "--target", target, "-o", tmp_path / "npu.tflite"])
+        run_carina(["run", tmp_path / "npu.tflite", *files(tmp_path, inputs), "-o", tmp_path / "out"])
+        check(outputs(tmp_path / "out", 1), expected, target)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8], ids=names)
+@pytest.mark.parametrize("scales", [(0.001, 0.4), (0.001, 1.4), (0.0002, 3.0)])
+def test_hard_swish_of_a_coarse_result_wraps_as_in_litert(scales, dtype, run_carina, tmp_path):
+    low = np.iinfo(dtype).min
+    m = Model()
+    x = m.input("x", (1, 256), dtype, scales[0], low + 151)
+    y = m.output("y", (1, 256), dtype, scales[1], low + 99)
+    m.op("HARD_SWISH", [x], [y])
+    model = tmp_path / "model.tflite"
+    model.write_bytes(m.bytes())
+    inputs = [np.arange(low, low + 256).astype(dtype).reshape(1, 256)]
+    run_carina(["interpret", model, *files(tmp_path, inputs), "-o", tmp_path / "out"])
+    check(outputs(tmp_path / "out", 1), litert(m.bytes(), inputs), "interpreter")

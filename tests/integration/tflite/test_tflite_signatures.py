@@ -104,3 +104,46 @@ def test_methods_of_other_files_are_an_error(run_carina, tmp_path):
     (tmp_path / "m.tflite").write_bytes(counter(np.int8))
     words = ["compile", tmp_path / "m.tflite", "--method", "a=other.pt2", "--target", "ethos-u55-128"]
     assert "are its signatures: got add, set, get" in run_carina([*words, "-o", tmp_path / "m.pte"], expect=2).stderr
+
+
+def coder(folder):
+    """encode: 16 floats to 6. decode: 6 to 16. Each has samples of its own."""
+    random = np.random.default_rng(1)
+    encode = Model()
+    decode = beside(encode)
+    samples = {}
+    for model, key, sizes in ((encode, "encode", (16, 6)), (decode, "decode", (6, 16))):
+        x, y = model.input("x", (1, sizes[0]), np.float32), model.output("y", (1, sizes[1]), np.float32)
+        w = model.constant("w", random.normal(0, 0.3, (sizes[1], sizes[0])).astype(np.float32))
+        b = model.constant("b", random.normal(0, 0.1, sizes[1]).astype(np.float32))
+        model.op("FULLY_CONNECTED", [x, w, b], [y], "FullyConnectedOptions", fusedActivationFunction=0)
+        signature(model, key, {"x": x}, {"y": y})
+        samples[key] = random.normal(0, 1 if key == "encode" else 5, (40, 1, sizes[0])).astype(np.float32)
+        np.savez(folder / f"{key}.npz", x=samples[key])
+    (folder / "m.tflite").write_bytes(encode.bytes())
+    return samples
+
+
+def test_float_signatures_are_calibrated_with_data_of_their_own(run_carina, tmp_path):
+    samples = coder(tmp_path)
+    model, program = tmp_path / "m.tflite", tmp_path / "m.pte"
+    methods = ["--method", "encode", "--calibrate", tmp_path / "encode.npz"]
+    methods += ["--method", f"decode={model},{tmp_path / 'decode.npz'}"]
+    run_carina(["compile", model, *methods, "--target", "ethos-u55-128", "-o", program])
+    interpreter = Interpreter(model_path=str(model))
+    for key, data in samples.items():
+        np.save(tmp_path / "x.npy", data[0])
+        run_carina(["run", program, "--method", key, "-i", tmp_path / "x.npy", "-o", tmp_path / key])
+        want = interpreter.get_signature_runner(key)(x=data[0])["y"]
+        error = np.abs(np.load(tmp_path / key / "output_0.npy") - want).max()
+        assert error < 0.03 * np.abs(want).max(), f"{key}: {error}"
+
+
+def test_float_signatures_need_methods(run_carina, tmp_path):
+    coder(tmp_path)
+    words = ["compile", tmp_path / "m.tflite", "--calibrate", tmp_path / "encode.npz", "--target", "ethos-u55-128"]
+    message = run_carina([*words, "-o", tmp_path / "m.pte"], expect=2).stderr
+    assert "several signatures" in message and "--method encode --calibrate DATA --method decode=" in message
+    other = ["--method", "encode", "--method", f"other={tmp_path / 'm.tflite'},{tmp_path / 'decode.npz'}"]
+    message = run_carina([*words, *other, "-o", tmp_path / "m.pte"], expect=2).stderr
+    assert "no signature has this name: expected encode, decode, got other" in message

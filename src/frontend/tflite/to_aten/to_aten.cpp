@@ -187,9 +187,10 @@ std::unexpected<Diagnostics> AtenCall::reject(std::string what, std::string expe
                .node = index_});
 }
 
-bool computes_in_floats(const Model& model) {
-  if (model.subgraphs.size() != 1 || is_compiled(model.subgraphs.front())) return false;
-  const Subgraph& graph = model.subgraphs.front();
+namespace {
+
+bool graph_computes_in_floats(const Subgraph& graph) {
+  if (is_compiled(graph)) return false;
   const auto is_float = [&](int32_t index) { return graph.tensors[static_cast<size_t>(index)].dtype == DType::kFp32; };
   const auto is_integer_value = [&](int32_t index) {
     if (index == kAbsent) return false;
@@ -202,6 +203,19 @@ bool computes_in_floats(const Model& model) {
   return std::ranges::none_of(graph.operators, [&](const Operator& op) {
     return std::ranges::any_of(op.inputs, is_integer_value) || std::ranges::any_of(op.outputs, is_integer_value);
   });
+}
+
+}  // namespace
+
+bool computes_in_floats(const Model& model) {
+  const auto is_called = [&](size_t graph) {
+    return model.subgraphs.size() == 1 ||
+           std::ranges::any_of(model.signatures, [&](const Signature& s) { return s.subgraph == graph; });
+  };
+  for (size_t i = 0; i < model.subgraphs.size(); ++i) {
+    if (!is_called(i) || !graph_computes_in_floats(model.subgraphs[i])) return false;
+  }
+  return true;
 }
 
 namespace {

@@ -330,6 +330,24 @@ Result<void> logical_not(Call& call) {
   return call.set(call.out.unary(TosaOp::LOGICAL_NOT, call.value(0)));
 }
 
+namespace {
+
+// An int32 value times a multiplier with an exponent of 0 and more, as LiteRT computes it, in int16: the value is
+// shifted to the left first, and its upper bits are lost. RESCALE shifts in more bits, and is not defined for such
+// values, nor for a result of more than 30 bits.
+ValueId scaled_in_32_bits(Call& call, ValueId value, const Multiplier& multiplier) {
+  const size_t rank = call.out.shape(value).rank();
+  const auto number = [&](int32_t x) { return call.out.splat(DType::kInt32, x, rank); };
+  if (multiplier.exponent > 0) value = call.out.binary(TosaOp::LOGICAL_LEFT_SHIFT, value, number(multiplier.exponent));
+  value = call.out.emit(TosaOp::MUL, {value, number(multiplier.multiplier), call.out.integer(DType::kInt8, 31)}, {},
+                        {.dtype = DType::kInt32, .shape = call.out.shape(value), .suffix = "scaled"});
+  value = call.out.binary(TosaOp::MINIMUM, value, number(32767));
+  value = call.out.binary(TosaOp::MAXIMUM, value, number(-32768));
+  return call.narrowed(value, DType::kInt16, 0);
+}
+
+}  // namespace
+
 Result<void> product(Call& call) {
   if (is_int32(call)) return plain(call, TosaOp::MUL);
   CARINA_CHECKED(check_operands(call, kOf8Or16));
@@ -339,9 +357,13 @@ Result<void> product(Call& call) {
   if (multiplier.exponent > 14) return call.reject("the ratio of the scales is too large");
   const ValueId a = call.widened(call.value(0), Call::zero_point(call.in(0)));
   const ValueId b = call.widened(call.value(1), Call::zero_point(call.in(1)));
-  const ValueId scaled = call.rescale(
-      call.out.binary(TosaOp::MUL, a, b),
-      {.multipliers = {multiplier}, .output_zp = Call::zero_point(call.result()), .to = Call::type_of(call.result())});
+  const ValueId product = call.out.binary(TosaOp::MUL, a, b);
+  const DType type = Call::type_of(call.result());
+  const ValueId scaled =
+      type == DType::kInt16 && multiplier.exponent >= 0
+          ? scaled_in_32_bits(call, product, multiplier)
+          : call.rescale(product,
+                         {.multipliers = {multiplier}, .output_zp = Call::zero_point(call.result()), .to = type});
   CARINA_TRY(const ValueId made, call.activated(scaled));
   return call.set(made);
 }

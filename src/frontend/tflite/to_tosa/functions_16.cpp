@@ -195,14 +195,11 @@ Result<void> softmax_16(Call& call) {
   if (!(factor > 0) || multiplier.exponent > 12) return call.reject("beta is not positive, or too large");
   const ValueId input = call.value(0);
   Writer w(call, shape.rank());
-  const ValueId wide = call.widened(input, 0);
-  const ValueId largest = call.out.reduce(TosaOp::REDUCE_MAX, wide, axis);
-  // Differences of 10 and more have the smallest exponential.
-  const ValueId difference =
-      call.rescale(w.binary(TosaOp::SUB, wide, largest), {.multipliers = {multiplier}, .to = DType::kInt32});
-  const ValueId index =
-      call.narrowed(w.binary(TosaOp::MAXIMUM, w.binary(TosaOp::ADD, difference, w.number(32767)), w.number(-32768)),
-                    DType::kInt16, 0);
+  const ValueId largest = call.out.reduce(TosaOp::REDUCE_MAX, input, axis);
+  const ValueId difference = call.rescale(w.binary(TosaOp::SUB, call.widened(input, 0), call.widened(largest, 0)),
+                                          {.multipliers = {multiplier}, .to = DType::kInt32});
+  // Differences of 10 and more have the smallest exponential: the index saturates.
+  const ValueId index = call.narrowed(w.binary(TosaOp::ADD, difference, w.number(32767)), DType::kInt16, 0);
   const double range = 65535.0;
   const double exp_scale = 10.0 / range, one_scale = 1.0 / range;
   const std::vector<int64_t> exp_entries = entries_of([](double x) { return std::exp(x); }, exp_scale * -65535, 0.0);
@@ -217,7 +214,7 @@ Result<void> softmax_16(Call& call) {
   const ValueId reciprocal = call.widened(w.looked_up(call.narrowed(fraction, DType::kInt16, 0), reciprocals), 0);
   const ValueId scaled =
       w.shifted_right(w.binary(TosaOp::MUL, exponentials, reciprocal), w.binary(TosaOp::SUB, w.number(31), zeros));
-  return call.set(call.narrowed(w.binary(TosaOp::MAXIMUM, scaled, w.number(0)), DType::kInt16, 0));
+  return call.set(call.narrowed(scaled, DType::kInt16, 0));
 }
 
 }  // namespace carina::tflite

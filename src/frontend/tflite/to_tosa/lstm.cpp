@@ -14,14 +14,17 @@
 // equations. The gates are one matrix product each for the inputs of all steps and for the state of one step.
 //
 // The logistic function and tanh are gemmlowp's, in 16 bits, and no function of an NPU has their bits. So their steps
-// are nodes, which all gates share. z is -|x| in Q3.12, doubled for tanh:
-//   z = 1024 * quarters + rest      0 <= rest < 1024
-//   e = exp(rest - 1024)            two tables: of even rests, and of the differences to odd ones
-//   e = e * f_0 * ... * f_4         factors by `quarters`: exp(-1/4), exp(-1/2) ... where its bit is set, else 1
-//   r = 2 / (1 + e)                 three Newton steps in Q2.13
+// are nodes, which all gates share. w is |x| in Q3.12, doubled for tanh:
+//   -w = rest - 1024 - 1024 * quarters      0 <= rest < 1024
+//   e = exp(rest - 1024)                    two tables
+//   e = e * f_0 * ... * f_3                 factors by `quarters`: exp(-1/4), exp(-1/2) ... for each bit that is set
+//   r = 2 / (1 + e)                         three Newton steps in Q2.13
 //   logistic(x) = (32767 + sign * (4 r - 32767)) / 2        tanh(x) = sign * (4 r - 32768)
-// The differences saturate to int16. Every product is rounded half up to 15 bits. The results of all 65,536 values of x
-// are those of LiteRT. docs/adr/0112 says what was tried instead.
+// The differences saturate to int16. Every product is rounded half up to 15 bits. Only e / 2, rounded down, has an
+// effect on r. The results of all 65,536 values of x are those of LiteRT. docs/adr/0112 and 0129 say what was tried
+// instead.
+//
+// An NPU scales and adds 16-bit operands in one operation, so what fits 16 bits is stored so.
 namespace carina::tflite {
 
 namespace {
@@ -31,25 +34,32 @@ using ir::ValueId;
 constexpr int64_t kQuarter = 1024;     // 1/4 in Q3.12
 constexpr int64_t kOneQ15 = 32768;     // 1 in Q0.15
 constexpr int64_t kMaxQuarters = 128;  // exp(-32) is 0
-constexpr size_t kFactorSlots = 5;
+constexpr size_t kFactorSlots = 4;
+// exp(-31/4) has five factors. These four give the same half of exp for all rests; found by a random search.
+constexpr unsigned kFiveFactors = 31;
+constexpr std::array<int64_t, kFactorSlots> kFourFactors = {19992, 4310, 11895, 484};
 
 int64_t product_15(int64_t a, int64_t b) {
   return (a * b + (1 << 14)) >> 15;
 }
 
-// Entries of TOSA tables by rest / 2: the exponentials of even rests, and what an odd rest adds. Between two entries
-// there are no indices, so the last one, of 1024, is never read.
-struct RestTables {
-  std::vector<int64_t> even, more;
+// exp by the low 10 bits of the magnitude as a signed number v in [-512, 511], as the sum of two tables of 512 entries.
+// One has the negative v, the other the rest. Where v belongs to the other table, the index saturates:
+//   v                    -512 .. -1           0 .. 511
+//   table of negatives   entry 512 + v        after the last entry: exp of v = 0
+//   table of the rest    entry 0, which is 0  entry v: the difference to v = 0
+struct ExpTables {
+  std::vector<int64_t> negative, rest;
 };
-RestTables rest_tables() {
-  RestTables out;
-  for (int rest = 0; rest < kQuarter; rest += 2) {
-    out.even.push_back(exp_of_rest_16(rest));
-    out.more.push_back(exp_of_rest_16(rest + 1) - exp_of_rest_16(rest));
+ExpTables exp_tables() {
+  const auto exp = [](int64_t v) { return int64_t{exp_of_rest_16(static_cast<int>((511 - v) & (kQuarter - 1)))}; };
+  ExpTables out;
+  for (int64_t i = 0; i < kQuarter / 2; ++i) {
+    out.negative.push_back(exp(i - kQuarter / 2));
+    out.rest.push_back(exp(i) - exp(0));
   }
-  out.even.push_back(out.even.back());
-  out.more.push_back(out.more.back());
+  out.negative.push_back(exp(0));
+  out.rest.push_back(out.rest.back());
   return out;
 }
 
@@ -69,19 +79,54 @@ std::vector<Factors> factors_by_quarters() {
       if (used < kFactorSlots) factors[used] = factor;
       ++used;
     }
-    if (largest == 0) factors = {0, kOneQ15, kOneQ15, kOneQ15, kOneQ15};
-    CARINA_CHECK(largest == 0 || used <= kFactorSlots, "{} quarters have too many factors", quarters);
+    if (largest == 0) factors = {0, kOneQ15, kOneQ15, kOneQ15};
+    if (quarters == kFiveFactors) factors = kFourFactors;
+    CARINA_CHECK(largest == 0 || used <= kFactorSlots || quarters == kFiveFactors, "{} quarters have too many factors",
+                 quarters);
   }
   return out;
 }
 
+// The constants of all lookups.
+struct Tables {
+  ValueId negative, rest;
+  // Of each factor less 2^14: the upper byte, and the lower one less 128, by the number of quarters and 1.
+  std::array<ValueId, kFactorSlots> high, low;
+};
+constexpr int64_t kMiddle = kOneQ15 / 2;
+
+Tables add_tables(ir::Emitter& out) {
+  const ExpTables exps = exp_tables();
+  Tables tables{.negative = out.integers(DType::kInt16, exps.negative),
+                .rest = out.integers(DType::kInt16, exps.rest),
+                .high = {},
+                .low = {}};
+  const std::vector<Factors> factors = factors_by_quarters();
+  for (size_t slot = 0; slot < kFactorSlots; ++slot) {
+    std::vector<int64_t> high, low;
+    for (int64_t x = -128; x <= 127; ++x) {
+      const int64_t factor = factors[static_cast<size_t>(x > 0 ? x - 1 : 0)][slot] - kMiddle;
+      high.push_back(factor >> 8);
+      low.push_back((factor & 0xff) - 128);
+    }
+    tables.high[slot] = out.integers(DType::kInt8, high);
+    tables.low[slot] = out.integers(DType::kInt8, low);
+  }
+  return tables;
+}
+
+// The factor 2^log2 of a RESCALE.
+Multiplier power_of_two(int log2) {
+  return {.multiplier = 1 << 30, .exponent = log2 + 1};
+}
+
 // What differs between the functions of a row of gates.
 struct Activations {
-  std::vector<int64_t> z_of_input;  // x times this is z
-  std::vector<int64_t> less;        // taken from 4 r
-  void add(int64_t columns, bool is_tanh, int64_t z) {
-    z_of_input.insert(z_of_input.end(), static_cast<size_t>(columns), -z);
-    less.insert(less.end(), static_cast<size_t>(columns), is_tanh ? 32768 : 32767);
+  std::vector<int64_t> w_of_magnitude;  // |x| times this is w
+  std::vector<int64_t> more;            // added to 4 r
+  void add(int64_t columns, bool is_tanh, int64_t w) {
+    w_of_magnitude.insert(w_of_magnitude.end(), static_cast<size_t>(columns), w);
+    more.insert(more.end(), static_cast<size_t>(columns), is_tanh ? -32768 : -32767);
   }
 };
 
@@ -93,7 +138,7 @@ class Unrolled {
         time_first_(call.options().time_major),
         x_(call.in(0).shape),
         cells_(call.in(kCellState).shape[1]),
-        rests_(rest_tables()) {
+        tables_(add_tables(out_)) {
     // The gates that use the logistic function come first. Without weights of the input gate there is none.
     if (call.has(kInputWeights)) gates_.push_back(kInputGate);
     gates_.insert(gates_.end(), {kForgetGate, kOutputGate, kCellGate});
@@ -104,7 +149,6 @@ class Unrolled {
     hidden_ = &hidden_of(checked);
     for (const Gate gate : gates_) gate_activations_.add(cells_, gate == kCellGate, gate == kCellGate ? 2 : 1);
     cell_activations_.add(1, true, int64_t{1} << (13 + cell_log2_));
-    factors_ = factors_by_quarters();
   }
 
   [[nodiscard]] int64_t steps() const { return steps_; }
@@ -140,13 +184,23 @@ class Unrolled {
   [[nodiscard]] int64_t width() const { return static_cast<int64_t>(gates_.size()) * cells_; }
   ValueId number(int64_t value) { return out_.splat(DType::kInt32, static_cast<double>(value), 2); }
   ValueId binary(TosaOp op, ValueId a, ValueId b) { return out_.binary(op, a, b); }
-  ValueId row_of(const std::vector<int64_t>& values) {
+  ValueId row_of(DType dtype, const std::vector<int64_t>& values) {
     const bool is_one = std::ranges::all_of(values, [&](int64_t value) { return value == values.front(); });
-    if (is_one) return number(values.front());
-    return out_.reshape(out_.integers(DType::kInt32, values), Shape{1, static_cast<int64_t>(values.size())});
+    const std::span<const int64_t> stored(values.data(), is_one ? 1 : values.size());
+    return out_.reshape(out_.integers(dtype, stored), Shape{1, static_cast<int64_t>(stored.size())});
   }
+  ValueId number_16(int64_t value) { return row_of(DType::kInt16, {value}); }
   ValueId columns(ValueId value, size_t gate) {
     return out_.slice(value, {0, static_cast<int64_t>(gate) * cells_}, Shape{batches_, cells_});
+  }
+  ValueId wide(ValueId value) { return out_.cast(value, DType::kInt32); }
+  // 4 times an int16 value, in int32.
+  ValueId four_times(ValueId value) {
+    return call_.rescale(value, {.multipliers = {power_of_two(2)}, .to = DType::kInt32, .rounding = ir::kSingleRound});
+  }
+  // value / 2^by, rounded half up, and saturated.
+  ValueId fitted(ValueId value, int by = 0, DType to = DType::kInt16) {
+    return call_.rescale(value, {.multipliers = {power_of_two(-by)}, .to = to, .rounding = ir::kSingleRound});
   }
   // a * b / 2^shift in int32, rounded half up. Operands of int16 have no shift.
   ValueId product(ValueId a, ValueId b, int shift) {
@@ -154,15 +208,8 @@ class Unrolled {
     return out_.emit(TosaOp::MUL, {a, b, out_.integer(DType::kInt8, shift)}, {},
                      {.dtype = DType::kInt32, .shape = *shape, .suffix = "product"});
   }
-  // value / 2^by, rounded half up or down.
-  ValueId shifted_right(ValueId value, int by, bool round) {
-    return out_.emit(TosaOp::ARITHMETIC_RIGHT_SHIFT, {value, number(by)}, {{"round", round}},
-                     {.dtype = DType::kInt32, .shape = out_.shape(value), .suffix = "shifted"});
-  }
-  // A magnitude below 2^15 in int32 with this sign.
-  ValueId with_sign(ValueId magnitude, ValueId sign) {
-    return product(call_.narrowed(magnitude, DType::kInt16, 0), sign, 0);
-  }
+  // The same of int16 operands, in int16.
+  ValueId product_16(ValueId a, ValueId b, int shift) { return fitted(product(a, b, 0), shift); }
   Signed split_sign(ValueId value) {
     const ValueId sign = out_.clamp(value, int64_t{-1}, int64_t{1});
     return {.sign = sign, .magnitude = product(value, sign, 0)};
@@ -170,8 +217,8 @@ class Unrolled {
 
   ValueId products(ValueId input, size_t operand, size_t weights, bool has_bias);
   ValueId gate_sums(ValueId from_input, ValueId hidden);
-  ValueId table_entry(ValueId index, const std::vector<int64_t>& entries);
-  ValueId exponential(ValueId z);
+  ValueId table_entry(ValueId index, ValueId table);
+  ValueId exponential(ValueId w);
   ValueId factor(ValueId quarters, size_t slot);
   ValueId reciprocal(ValueId e);
   ValueId unsigned_results(ValueId magnitude, const Activations& activations);
@@ -189,8 +236,7 @@ class Unrolled {
   std::vector<Gate> gates_;
   Activations gate_activations_;
   Activations cell_activations_;
-  RestTables rests_;
-  std::vector<Factors> factors_;
+  Tables tables_;
   const Tensor* hidden_ = nullptr;
   ValueId output_gate_;
 };
@@ -228,36 +274,41 @@ ValueId Unrolled::gate_sums(ValueId from_input, ValueId hidden) {
   return call_.narrowed(binary(TosaOp::ADD, from_input, from_state), DType::kInt16, 0);
 }
 
-// One factor of exp by the number of quarters, an int8 value below 0: two tables of bytes, which are one on an NPU.
+// One factor of exp by the number of quarters and 1: two tables of bytes, which are one on an NPU.
 ValueId Unrolled::factor(ValueId quarters, size_t slot) {
-  constexpr int64_t kMiddle = kOneQ15 / 2;
-  const auto of = [&](int64_t x) { return factors_[static_cast<size_t>(x < 0 ? -1 - x : 0)][slot] - kMiddle; };
-  const ValueId high = call_.looked_up(quarters, [&](int64_t x) { return of(x) >> 8; });
-  const ValueId low = call_.looked_up(quarters, [&](int64_t x) { return (of(x) & 0xff) - 128; });
-  const ValueId sum =
-      binary(TosaOp::ADD, product(out_.cast(high, DType::kInt32), number(256), 0), out_.cast(low, DType::kInt32));
+  const auto looked_up = [&](ValueId table) {
+    return out_.emit(TosaOp::TABLE, {quarters, table}, {},
+                     {.dtype = DType::kInt8, .shape = out_.shape(quarters), .suffix = "table"});
+  };
+  const ValueId high = looked_up(tables_.high[slot]), low = looked_up(tables_.low[slot]);
+  const ValueId sum = binary(TosaOp::ADD, product(wide(high), number(256), 0), wide(low));
   return binary(TosaOp::ADD, sum, number(kMiddle + 128));
 }
 
-ValueId Unrolled::table_entry(ValueId index, const std::vector<int64_t>& entries) {
-  const ValueId fine = out_.emit(TosaOp::TABLE, {index, out_.integers(DType::kInt16, entries)}, {},
+ValueId Unrolled::table_entry(ValueId index, ValueId table) {
+  const ValueId fine = out_.emit(TosaOp::TABLE, {index, table}, {},
                                  {.dtype = DType::kInt32, .shape = out_.shape(index), .suffix = "table"});
-  const Multiplier per_entry{.multiplier = 1 << 30, .exponent = -6};
-  return out_.cast(call_.rescale(fine, {.multipliers = {per_entry}, .to = DType::kInt16, .rounding = ir::kSingleRound}),
-                   DType::kInt32);
+  return fitted(fine, 7);
 }
 
-// exp(z) in Q0.15 of z in [-128, 0] in Q3.12; of 0 it is that of -1/4, and its sign is 0.
-ValueId Unrolled::exponential(ValueId z) {
-  const ValueId whole = shifted_right(z, 10, false);
-  const ValueId pair = shifted_right(z, 1, false);
-  const ValueId odd = binary(TosaOp::SUB, z, product(pair, number(2), 0));
-  // rest / 2 * 128 - 32768: the first of a table's 513 entries belongs to -32768.
-  const ValueId begin = binary(TosaOp::ADD, product(whole, number(kQuarter * 64), 0), number(kOneQ15));
-  const ValueId index = call_.narrowed(binary(TosaOp::SUB, product(pair, number(128), 0), begin), DType::kInt16, 0);
-  const ValueId more = binary(TosaOp::MUL, odd, table_entry(index, rests_.more));
-  ValueId e = binary(TosaOp::ADD, table_entry(index, rests_.even), more);
-  const ValueId quarters = out_.cast(whole, DType::kInt8);
+// exp(-w) in Q0.15 of w in Q3.12, above 0.
+ValueId Unrolled::exponential(ValueId w) {
+  const auto shift = [&](TosaOp op, ValueId value, int by, ir::Attributes attributes) {
+    return out_.emit(op, {value, number(by)}, std::move(attributes),
+                     {.dtype = DType::kInt32, .shape = out_.shape(value), .suffix = "shifted"});
+  };
+  constexpr int kQuarterLog2 = 10, kIndexLog2 = 7, kSpare = 2;
+  // w and the number that makes a division by 1024, rounded half up, one that is rounded up.
+  const ValueId u = binary(TosaOp::ADD, w, number(kQuarter / 2 - 1));
+  const ValueId quarters = fitted(u, kQuarterLog2, DType::kInt8);
+  // v * 2^20, and the indices of the tables: v * 128 + 32768 and v * 128 - 32768, which saturate.
+  const ValueId v = shift(TosaOp::ARITHMETIC_RIGHT_SHIFT, shift(TosaOp::LOGICAL_LEFT_SHIFT, u, 32 - kQuarterLog2, {}),
+                          kSpare, {{"round", true}});
+  constexpr int kDown = 32 - kQuarterLog2 - kSpare - kIndexLog2;
+  const ValueId half = number(kOneQ15 << kDown);
+  const ValueId negative = table_entry(fitted(binary(TosaOp::ADD, v, half), kDown), tables_.negative);
+  const ValueId rest = table_entry(fitted(binary(TosaOp::SUB, v, half), kDown), tables_.rest);
+  ValueId e = binary(TosaOp::ADD, wide(negative), wide(rest));
   for (size_t slot = 0; slot < kFactorSlots; ++slot) e = product(e, factor(quarters, slot), 15);
   return e;
 }
@@ -265,53 +316,55 @@ ValueId Unrolled::exponential(ValueId z) {
 // 2 / (1 + e) in Q2.13 of e in Q0.15.
 ValueId Unrolled::reciprocal(ValueId e) {
   constexpr int64_t k48Over17 = 23130, kMinus32Over17 = -15420, kOne = 1 << 13;
-  const ValueId half = shifted_right(binary(TosaOp::ADD, e, number(kOneQ15 - 1)), 1, true);
-  ValueId r = binary(TosaOp::ADD, product(half, number(kMinus32Over17), 15), number(k48Over17));
+  const ValueId half = fitted(binary(TosaOp::ADD, e, number(kOneQ15 - 1)), 1);
+  ValueId r =
+      fitted(binary(TosaOp::ADD, wide(product_16(half, number_16(kMinus32Over17), 15)), wide(number_16(k48Over17))));
   for (int step = 0; step < 3; ++step) {
-    const ValueId error = binary(TosaOp::SUB, number(kOne), product(half, r, 15));
-    r = binary(TosaOp::ADD, r, product(product(r, error, 15), number(4), 0));
+    const ValueId error = fitted(binary(TosaOp::SUB, wide(number_16(kOne)), wide(product_16(half, r, 15))));
+    r = fitted(binary(TosaOp::ADD, four_times(product_16(r, error, 15)), wide(r)));
   }
   return r;
 }
 
-// 4 r - less in int16, saturated: tanh of a magnitude, and twice the logistic function less 1/2.
+// 4 r - 32768 or 4 r - 32767 in int16, saturated: tanh of a magnitude, and twice the logistic function less 1/2.
 ValueId Unrolled::unsigned_results(ValueId magnitude, const Activations& activations) {
-  ValueId z = product(magnitude, row_of(activations.z_of_input), 0);
-  if (std::ranges::min(activations.z_of_input) * kOneQ15 < -kMaxQuarters * kQuarter)
-    z = binary(TosaOp::MAXIMUM, z, number(-kMaxQuarters * kQuarter));
-  const ValueId r = product(reciprocal(exponential(z)), number(4), 0);
-  return call_.narrowed(binary(TosaOp::SUB, r, row_of(activations.less)), DType::kInt16, 0);
+  const ValueId w = product(magnitude, row_of(DType::kInt32, activations.w_of_magnitude), 0);
+  const ValueId more = row_of(DType::kInt16, activations.more);
+  return fitted(binary(TosaOp::ADD, four_times(reciprocal(exponential(w))), wide(more)));
 }
 
 ValueId Unrolled::next_cell(ValueId sums, const Signed& cell) {
   const Signed gates = split_sign(sums);
   const ValueId values = unsigned_results(gates.magnitude, gate_activations_);
   const size_t logistics = gates_.size() - 1;
-  const int64_t wide = static_cast<int64_t>(logistics) * cells_;
-  const auto of_logistics = [&](ValueId value) { return out_.slice(value, {0, 0}, Shape{batches_, wide}); };
-  const ValueId opened = shifted_right(
-      binary(TosaOp::ADD, product(of_logistics(gates.sign), of_logistics(values), 0), number(kOneQ15 - 1)), 1, true);
+  const int64_t width_of_logistics = static_cast<int64_t>(logistics) * cells_;
+  const auto of_logistics = [&](ValueId value) {
+    return out_.slice(value, {0, 0}, Shape{batches_, width_of_logistics});
+  };
+  const ValueId largest = wide(number_16(kOneQ15 - 1));
+  const ValueId bent = product_16(of_logistics(gates.sign), of_logistics(values), 0);
+  const ValueId opened = fitted(binary(TosaOp::ADD, wide(bent), largest), 1);
   const ValueId forget = columns(opened, logistics - 2);
   output_gate_ = columns(opened, logistics - 1);
   const ValueId input =
-      gates_.front() == kInputGate ? columns(opened, 0) : binary(TosaOp::SUB, number(kOneQ15 - 1), forget);
+      gates_.front() == kInputGate ? columns(opened, 0) : fitted(binary(TosaOp::SUB, largest, wide(forget)));
   // Products are rounded half away from zero: magnitudes are rounded, and get their signs afterwards.
-  const ValueId candidate = out_.cast(columns(values, logistics), DType::kInt32);
-  const ValueId kept = with_sign(product(forget, cell.magnitude, 15), cell.sign);
-  const ValueId added = with_sign(product(input, candidate, 30 + cell_log2_), columns(gates.sign, logistics));
+  const ValueId kept = product(fitted(product(wide(forget), cell.magnitude, 15)), cell.sign, 0);
+  const ValueId added =
+      product(product_16(input, columns(values, logistics), 30 + cell_log2_), columns(gates.sign, logistics), 0);
   const float clip = call_.options().cell_clip;
   int64_t low = -kOneQ15, high = kOneQ15 - 1;
   if (clip > 0) {
     const auto steps = static_cast<int16_t>(std::min(clip / Call::scale(call_.in(kCellState)), 32767.0F));
     if (steps > 0) low = -steps, high = steps;
   }
-  ValueId next = call_.narrowed(binary(TosaOp::ADD, kept, added), DType::kInt16, 0);
+  ValueId next = fitted(binary(TosaOp::ADD, kept, added));
   if (high < kOneQ15 - 1) next = out_.clamp(next, low, high);
   return next;
 }
 
 ValueId Unrolled::next_hidden(const Signed& cell) {
-  const ValueId bent = product(unsigned_results(cell.magnitude, cell_activations_), cell.sign, 0);
+  const ValueId bent = product_16(unsigned_results(cell.magnitude, cell_activations_), cell.sign, 0);
   const float scale = KernelCall::scale(*hidden_);
   const Multiplier multiplier = multiplier_of(static_cast<float>(std::ldexp(1.0, -15) / scale * std::ldexp(1.0, -15)));
   return call_.rescale(

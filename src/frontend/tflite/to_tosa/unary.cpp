@@ -272,6 +272,13 @@ struct HardSwish {
 };
 
 // x * relu6(x + 3) / 6 in 16 bits: the input with 7 more bits; the second factor as a number in [0, 1] of 15 bits.
+// gemmlowp's division by 2^log2 in 16 bits, whose mask of the remainder wraps above 15.
+int16_t rounding_divide_16(int16_t value, int log2) {
+  const auto mask = static_cast<int16_t>((int64_t{1} << log2) - 1);
+  const int remainder = value & mask, threshold = (mask >> 1) + (value < 0 ? 1 : 0);
+  return static_cast<int16_t>((value >> log2) + (remainder > threshold ? 1 : 0));
+}
+
 int64_t hard_swish_of(const HardSwish& p, int64_t x) {
   const auto fine = static_cast<int16_t>((static_cast<int32_t>(x) - p.in_zp) * (1 << 7));
   const int16_t scaled = high_multiply_16(fine, reduced(p.output.multiplier));
@@ -282,7 +289,7 @@ int64_t hard_swish_of(const HardSwish& p, int64_t x) {
   if (p.reluish.exponent < 0) factor = static_cast<int16_t>(rounding_divide(factor, -p.reluish.exponent));
   factor = static_cast<int16_t>((factor + (1 << 15)) >> 1);
   const auto product = static_cast<int16_t>(int32_t{factor} * scaled / (1 << 15));  // towards zero
-  return rounding_divide(product, -p.output.exponent) + p.out_zp;
+  return rounding_divide_16(product, -p.output.exponent) + p.out_zp;
 }
 
 }  // namespace
@@ -295,7 +302,8 @@ Result<void> hard_swish(Call& call) {
                     .out_zp = Call::zero_point(call.result()),
                     .output = multiplier_of(fine_scale / Call::scale(call.result())),
                     .reluish = multiplier_of(fine_scale / kReluishScale)};
-  if (p.output.exponent > 0 || p.reluish.exponent > 15) return call.reject("the ratio of the scales is too large");
+  if (p.output.exponent > 0 || p.output.exponent < -31 || p.reluish.exponent > 15)
+    return call.reject("the ratio of the scales is too large");
   return call.set(call.looked_up(call.value(0), [&](int64_t x) { return hard_swish_of(p, x); }));
 }
 
