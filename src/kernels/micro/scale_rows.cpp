@@ -178,8 +178,38 @@ void scale_block(const ScaleRows& job) {
 }
 #endif
 
+#if HWY_TARGET != HWY_SCALAR
+// The form in floats, which settle() has proved.
+void scale_in_floats(const ScaleRows& job) {
+  const D32 d32;
+  const hn::ScalableTag<float> df;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
+  const auto factor = hn::Set(df, job.scales.in_floats->factor), addend = hn::Set(df, job.scales.in_floats->addend);
+  const auto scaled = [&](const int32_t* in) HWY_ATTR {
+    return hn::NearestInt(hn::Add(hn::Mul(hn::ConvertTo(df, hn::LoadU(d32, in)), factor), addend));
+  };
+  for (int64_t r = 0; r < job.rows; ++r) {
+    const auto* in = static_cast<const int32_t*>(job.in) + r * job.in_stride;
+    auto* out = static_cast<int8_t*>(job.out) + r * job.out_stride;
+    int64_t i = 0;
+    for (; i + lanes <= job.channels; i += lanes) store(scaled(in + i), out + i);
+    if (i == job.channels) continue;
+    int32_t tail_in[kLanes] = {};
+    int8_t tail_out[kLanes];
+    std::copy_n(in + i, job.channels - i, tail_in);
+    store(scaled(tail_in), tail_out);
+    std::copy_n(tail_out, job.channels - i, out + i);
+  }
+}
+#endif
+
 template <typename In, typename Out>
 void scale_as(const ScaleRows& job) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(In) == 4 && sizeof(Out) == 1) {
+    if (job.scales.in_floats && job.column == nullptr) return scale_in_floats(job);
+  }
+#endif
   if (!job.scales.left_shift || job.column != nullptr) return scale_block<In, Out>(job);
   for (int64_t r = 0; r < job.rows; ++r) {
     shift_row(job.scales, static_cast<const In*>(job.in) + r * job.in_stride,
@@ -223,17 +253,6 @@ void take_row_terms_here(const RowTerms& t) {
   }
 }
 
-template <typename Op>
-void combine_with(int32_t* a, const int32_t* b, int64_t count, const Op& op) {
-  int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const D32 d32;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
-  for (; i + lanes <= count; i += lanes) hn::StoreU(op(hn::LoadU(d32, a + i), hn::LoadU(d32, b + i)), d32, a + i);
-#endif
-  for (; i < count; ++i) a[i] = op(a[i], b[i]);
-}
-
 bool are_within_here(const int32_t* values, int64_t count, int32_t low, int32_t high) {
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
@@ -250,30 +269,6 @@ bool are_within_here(const int32_t* values, int64_t count, int32_t low, int32_t 
   return std::all_of(values + i, values + count, [&](int32_t value) { return value >= low && value <= high; });
 }
 
-struct AddOp {
-  HWY_INLINE auto operator()(auto x, auto y) const { return x + y; }
-};
-struct SubOp {
-  HWY_INLINE auto operator()(auto x, auto y) const { return x - y; }
-};
-struct MulOp {
-  HWY_INLINE auto operator()(auto x, auto y) const { return x * y; }
-};
-
-void combine_here(Combine op, int32_t* a, const int32_t* b, int64_t count) {
-  switch (op) {
-    case Combine::kAdd:
-      return combine_with(a, b, count, AddOp());
-    case Combine::kSub:
-      return combine_with(a, b, count, SubOp());
-    case Combine::kMul:
-      return combine_with(a, b, count, MulOp());
-    case Combine::kDiv:
-      break;
-  }
-  CARINA_UNREACHABLE("operation of integers", static_cast<int>(op));
-}
-
 }  // namespace
 }  // namespace carina::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -283,7 +278,6 @@ namespace carina::kernels {
 
 HWY_EXPORT(scale_rows_here);
 HWY_EXPORT(take_row_terms_here);
-HWY_EXPORT(combine_here);
 HWY_EXPORT(are_within_here);
 
 void scale_rows(const ScaleRows& job) {
@@ -292,10 +286,6 @@ void scale_rows(const ScaleRows& job) {
 
 bool are_within(const int32_t* values, int64_t count, int32_t low, int32_t high) {
   return HWY_DYNAMIC_DISPATCH(are_within_here)(values, count, low, high);
-}
-
-void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(combine_here)(op, a, b, count);
 }
 
 void take_row_terms(const RowTerms& job) {
