@@ -47,47 +47,69 @@ HWY_INLINE V32 load(const In* in) {
   }
 }
 
-// `b` advances by `step` elements (0 or 1) per column. The last elements go through buffers of one vector.
-template <typename Op, typename In>
-HWY_INLINE void combine_row(const NarrowRows& from, const In* a, const int32_t* b, int64_t step, int32_t* out,
-                            int64_t columns) {
+// The value of an element. `kShifts`: as NarrowRows says; otherwise the zero point and the shift are 0.
+template <bool kShifts>
+struct Value {
+  V32 zero_point;
+  int left_shift;
+
+  template <typename In>
+  HWY_INLINE V32 operator()(const In* in) const {
+    if constexpr (sizeof(In) == 4) return load(in);
+    const V32 value = hn::Sub(load(in), zero_point);
+    if constexpr (kShifts) return hn::ShiftLeftSame(value, left_shift);
+    return value;
+  }
+};
+
+// `b` is one element for all columns, or one for each. The last elements go through buffers of one vector.
+template <typename Op, bool kRepeats, typename Value, typename In>
+HWY_INLINE void combine_row(const Value& value, const In* a, const int32_t* b, int32_t* out, int64_t columns) {
   const D32 d32;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
   const Op op;
-  const V32 zero_point = hn::Set(d32, from.zero_point);
-  const int shift = from.left_shift;
-  const auto first = [&](const In* at) HWY_ATTR {
-    if constexpr (sizeof(In) == 4) return load(at);
-    return hn::ShiftLeftSame(hn::Sub(load(at), zero_point), shift);
+  const V32 one = hn::Set(d32, *b);
+  const auto result = [&](int64_t c) HWY_ATTR {
+    if constexpr (kRepeats) return op(value(a + c), one);
+    return op(value(a + c), hn::LoadU(d32, b + c));
   };
   int64_t c = 0;
-  if (step == 0) {
-    const V32 one = hn::Set(d32, *b);
-    for (; c + lanes <= columns; c += lanes) hn::StoreU(op(first(a + c), one), d32, out + c);
-  } else {
-    for (; c + lanes <= columns; c += lanes) hn::StoreU(op(first(a + c), hn::LoadU(d32, b + c)), d32, out + c);
+  for (; c + 2 * lanes <= columns; c += 2 * lanes) {
+    const V32 first = result(c), second = result(c + lanes);
+    hn::StoreU(first, d32, out + c);
+    hn::StoreU(second, d32, out + c + lanes);
   }
+  for (; c + lanes <= columns; c += lanes) hn::StoreU(result(c), d32, out + c);
   if (c == columns) return;
   In rest_a[kLanes] = {};
   int32_t rest_b[kLanes] = {}, rest[kLanes];
   for (int64_t i = c; i < columns; ++i) {
     rest_a[i - c] = a[i];
-    rest_b[i - c] = b[i * step];
+    rest_b[i - c] = b[kRepeats ? 0 : i];
   }
-  hn::StoreU(op(first(rest_a), hn::LoadU(d32, rest_b)), d32, rest);
+  hn::StoreU(op(value(rest_a), hn::LoadU(d32, rest_b)), d32, rest);
   std::copy_n(rest, columns - c, out + c);
+}
+
+template <typename Op, bool kRepeats, bool kShifts, typename In>
+void combine_rows_with(const CombineI32& job) {
+  // Contiguous rows are one long row.
+  const bool is_one = job.a.stride == job.columns && job.b.stride == (kRepeats ? 0 : job.columns);
+  const int64_t rows = is_one ? 1 : job.rows, columns = is_one ? job.rows * job.columns : job.columns;
+  const Value<kShifts> value{.zero_point = hn::Set(D32(), job.a.zero_point), .left_shift = job.a.left_shift};
+  for (int64_t r = 0; r < rows; ++r) {
+    combine_row<Op, kRepeats>(value, static_cast<const In*>(job.a.data) + r * job.a.stride,
+                              job.b.data + r * job.b.stride, job.out + r * columns, columns);
+  }
 }
 
 template <typename Op, typename In>
 void combine_rows(const CombineI32& job) {
-  const int64_t step = job.b.repeats ? 0 : 1;
-  // Contiguous rows are one long row.
-  const bool is_one = job.a.stride == job.columns && job.b.stride == (job.b.repeats ? 0 : job.columns);
-  const int64_t rows = is_one ? 1 : job.rows, columns = is_one ? job.rows * job.columns : job.columns;
-  for (int64_t r = 0; r < rows; ++r) {
-    combine_row<Op>(job.a, static_cast<const In*>(job.a.data) + r * job.a.stride, job.b.data + r * job.b.stride, step,
-                    job.out + r * columns, columns);
-  }
+  if (job.b.repeats)
+    return job.a.left_shift == 0 ? combine_rows_with<Op, true, false, In>(job)
+                                 : combine_rows_with<Op, true, true, In>(job);
+  return job.a.left_shift == 0 ? combine_rows_with<Op, false, false, In>(job)
+                               : combine_rows_with<Op, false, true, In>(job);
 }
 
 template <typename Op>

@@ -179,27 +179,87 @@ void scale_block(const ScaleRows& job) {
 #endif
 
 #if HWY_TARGET != HWY_SCALAR
-// The form in floats, which settle() has proved.
-void scale_in_floats(const ScaleRows& job) {
+// value * multiplier >> 32.
+HWY_INLINE V32 upper_product(V32 value, V32 multiplier) {
   const D32 d32;
-  const hn::ScalableTag<float> df;
+  const hn::RebindToUnsigned<D64> du64;
+  const auto odd = [&](V32 v) HWY_ATTR { return hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, v))); };
+  const V64 even_product = hn::MulEven(value, multiplier), odd_product = hn::MulEven(odd(value), odd(multiplier));
+  return hn::OddEven(hn::BitCast(d32, odd_product),
+                     hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, even_product))));
+}
+
+// Narrows two vectors to bytes and stores these in order. Packing joins the blocks of 128 bits of both vectors; one
+// permutation of the bytes' blocks puts them in order.
+struct StoreBytes {
+  using D16 = hn::Repartition<int16_t, D32>;
+  using D8 = hn::Rebind<int8_t, D16>;
+  using DBlocks = hn::Repartition<uint32_t, D8>;  // of the four bytes that were one block
+  static constexpr size_t kBlocks = hn::MaxLanes(DBlocks());
+
+  HWY_INLINE StoreBytes() {
+    HWY_ALIGN int16_t places[hn::MaxLanes(D16())];
+    const D32 d32;
+    const auto lanes = static_cast<int32_t>(hn::Lanes(d32));
+    hn::Store(hn::ReorderDemote2To(D16(), hn::Iota(d32, 0), hn::Iota(d32, lanes)), D16(), places);
+    for (uint32_t block = 0; block < kBlocks; ++block) order[places[4 * block] / 4] = static_cast<int32_t>(block);
+  }
+  HWY_INLINE void operator()(V32 a, V32 b, int8_t* out) const {
+    const auto bytes = hn::DemoteTo(D8(), hn::ReorderDemote2To(D16(), a, b));
+    if constexpr (kBlocks <= 2) {
+      hn::StoreU(bytes, D8(), out);
+    } else {
+      const auto blocks = hn::TableLookupLanes(hn::BitCast(DBlocks(), bytes), hn::SetTableIndices(DBlocks(), order));
+      hn::StoreU(hn::BitCast(D8(), blocks), D8(), out);
+    }
+  }
+
+  HWY_ALIGN int32_t order[kBlocks] = {};
+};
+
+// Rows of i32 to the whole range of i8 by one factor.
+template <typename Scaled>
+HWY_INLINE void scale_to_bytes(const ScaleRows& job, const Scaled& scaled) {
+  const D32 d32;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
-  const auto factor = hn::Set(df, job.scales.in_floats->factor), addend = hn::Set(df, job.scales.in_floats->addend);
-  const auto scaled = [&](const int32_t* in) HWY_ATTR {
-    return hn::NearestInt(hn::Add(hn::Mul(hn::ConvertTo(df, hn::LoadU(d32, in)), factor), addend));
-  };
+  const StoreBytes store_bytes;
   for (int64_t r = 0; r < job.rows; ++r) {
     const auto* in = static_cast<const int32_t*>(job.in) + r * job.in_stride;
     auto* out = static_cast<int8_t*>(job.out) + r * job.out_stride;
     int64_t i = 0;
-    for (; i + lanes <= job.channels; i += lanes) store(scaled(in + i), out + i);
+    for (; i + 2 * lanes <= job.channels; i += 2 * lanes)
+      store_bytes(scaled(hn::LoadU(d32, in + i)), scaled(hn::LoadU(d32, in + i + lanes)), out + i);
     if (i == job.channels) continue;
-    int32_t tail_in[kLanes] = {};
-    int8_t tail_out[kLanes];
+    int32_t tail_in[2 * kLanes] = {};
+    int8_t tail_out[2 * kLanes];
     std::copy_n(in + i, job.channels - i, tail_in);
-    store(scaled(tail_in), tail_out);
+    store_bytes(scaled(hn::LoadU(d32, tail_in)), scaled(hn::LoadU(d32, tail_in + lanes)), tail_out);
     std::copy_n(tail_out, job.channels - i, out + i);
   }
+}
+
+void scale_to_bytes(const ScaleRows& job) {
+  const Scales& s = job.scales;
+  if (s.in_floats) {
+    const hn::ScalableTag<float> df;
+    const auto factor = hn::Set(df, s.in_floats->factor), addend = hn::Set(df, s.in_floats->addend);
+    return scale_to_bytes(job, [&](V32 value) HWY_ATTR {
+      return hn::NearestInt(hn::Add(hn::Mul(hn::ConvertTo(df, value), factor), addend));
+    });
+  }
+  const Factors factors = load_factors(s, 0);
+  const V32 zero_point = hn::Set(D32(), s.output_zp);
+  const int after = s.after.front();
+  // The rounding addend and the zero point are multiples of 2^32. Sums of upper halves, which are below 2^30, fit.
+  constexpr int kLargestShift = 22;
+  if (s.before.front() == 0 && after >= 1 && after <= kLargestShift) {
+    const int64_t addend = (s.round_even.front() >> 32) + s.output_zp * (int64_t{1} << after);
+    const V32 upper_addend = hn::Set(D32(), static_cast<int32_t>(addend));
+    return scale_to_bytes(job, [&](V32 value) HWY_ATTR {
+      return hn::ShiftRightSame(upper_product(value, factors.multiplier) + upper_addend, after);
+    });
+  }
+  scale_to_bytes(job, [&](V32 value) HWY_ATTR { return scale<false>(value, factors) + zero_point; });
 }
 #endif
 
@@ -207,7 +267,10 @@ template <typename In, typename Out>
 void scale_as(const ScaleRows& job) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(In) == 4 && sizeof(Out) == 1) {
-    if (job.scales.in_floats && job.column == nullptr) return scale_in_floats(job);
+    const Scales& s = job.scales;
+    if (!s.per_channel && !s.doubled && s.low == INT8_MIN && s.high == INT8_MAX && s.input_zp == 0 &&
+        job.column == nullptr)
+      return scale_to_bytes(job);
   }
 #endif
   if (!job.scales.left_shift || job.column != nullptr) return scale_block<In, Out>(job);
