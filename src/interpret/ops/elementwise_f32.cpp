@@ -46,14 +46,11 @@ struct Chain {
     const auto [row, column, rows, columns] = blocks.at(index);
     // Only pointers change from block to block, because stores to parts followed by a load of the whole would stall.
     std::array<const float*, kMaxOperands> in;
-    for (size_t n = 0; n < operands; ++n)
-      in[n] = call.input<float>(n) + blocks.offset(n, row, column);
+    for (size_t n = 0; n < operands; ++n) in[n] = call.input<float>(n) + blocks.offset(n, row, column);
     const auto source = [&](const ElementwiseF32::Source& from) -> kernels::RowsF32 {
       const size_t n = from.index;
       if (from.is_step) return {.data = own + static_cast<int64_t>(n) * kBlock, .stride = columns, .repeats = false};
-      return {.data = in[n],
-              .stride = blocks.stride(n, columns),
-              .repeats = walk.inner_stride[n] == 0};
+      return {.data = in[n], .stride = blocks.stride(n, columns), .repeats = walk.inner_stride[n] == 0};
     };
     for (size_t s = 0; s < steps.size(); ++s) {
       const ElementwiseF32::Step& step = steps[s];

@@ -48,10 +48,10 @@ constexpr size_t front_size_of(TosaOp op) {
 }
 
 constexpr auto kRows = std::to_array<OpRow>({
-#define CARINA_TOSA_OP(name, number)        \
-  {.op = TosaOp::name,                      \
-   .prepare = &prepare_##name,              \
-   .fuse_tail = fuse_tail_of(TosaOp::name), \
+#define CARINA_TOSA_OP(name, number)          \
+  {.op = TosaOp::name,                        \
+   .prepare = &prepare_##name,                \
+   .fuse_tail = fuse_tail_of(TosaOp::name),   \
    .fuse_front = fuse_front_of(TosaOp::name), \
    .front_size = front_size_of(TosaOp::name)},
 #include "facts/tosa_ops.def"

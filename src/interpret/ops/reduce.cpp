@@ -370,13 +370,17 @@ Result<Kernel> prepare_REDUCE_PRODUCT(const NodePlan& plan) {
 }
 Result<Kernel> prepare_REDUCE_MAX(const NodePlan& plan) {
   return nan_mode_of(plan) == NanMode::kIgnore
-             ? prepare_extreme<MaxInt, kernels::Reduction::kMax, MaxFloat<NanMode::kIgnore>, &kernels::Extremes::max>(plan)
-             : prepare_extreme<MaxInt, kernels::Reduction::kMax, MaxFloat<NanMode::kPropagate>, &kernels::Extremes::max>(plan);
+             ? prepare_extreme<MaxInt, kernels::Reduction::kMax, MaxFloat<NanMode::kIgnore>, &kernels::Extremes::max>(
+                   plan)
+             : prepare_extreme<MaxInt, kernels::Reduction::kMax, MaxFloat<NanMode::kPropagate>,
+                               &kernels::Extremes::max>(plan);
 }
 Result<Kernel> prepare_REDUCE_MIN(const NodePlan& plan) {
   return nan_mode_of(plan) == NanMode::kIgnore
-             ? prepare_extreme<MinInt, kernels::Reduction::kMin, MinFloat<NanMode::kIgnore>, &kernels::Extremes::min>(plan)
-             : prepare_extreme<MinInt, kernels::Reduction::kMin, MinFloat<NanMode::kPropagate>, &kernels::Extremes::min>(plan);
+             ? prepare_extreme<MinInt, kernels::Reduction::kMin, MinFloat<NanMode::kIgnore>, &kernels::Extremes::min>(
+                   plan)
+             : prepare_extreme<MinInt, kernels::Reduction::kMin, MinFloat<NanMode::kPropagate>,
+                               &kernels::Extremes::min>(plan);
 }
 
 Result<Kernel> prepare_ARGMAX(const NodePlan& plan) {

@@ -1,7 +1,7 @@
 // ADD, SUB and MUL of integers in quantized models: both operands and the result are rescaled, and operands may
 // broadcast. The intermediate i32 values exist only in small buffers.
-//   Example: i8[256,384] - i8[256,1] of a layer norm: a block of 5 rows needs 5 rescaled values of the second operand. A
-//   RESCALE of the first by a power of 2 is computed in the registers of the subtraction.
+//   Example: i8[256,384] - i8[256,1] of a layer norm: a block of 5 rows needs 5 rescaled values of the second operand.
+//   A RESCALE of the first by a power of 2 is computed in the registers of the subtraction.
 
 #include <algorithm>
 #include <cstring>
@@ -170,7 +170,9 @@ std::optional<FrontKernel> fuse(const FrontPlan& fused, CombineIntegers op) {
   const auto walk = plan_walk<2>(*plan.out[0].shape, {plan.in[0].shape, plan.in[1].shape});
   const bool second_is_first = walk.inner_stride[0] == 0 || (walk.inner_stride[1] != 0 && !a->is_shift());
   const bool is_square = op == CombineIntegers::kMul && plan.node.inputs[0] == plan.node.inputs[1];
-  RescaledBinary binary{.op = is_square ? CombineIntegers::kSquare : second_is_first ? turned(op) : op,
+  RescaledBinary binary{.op = is_square         ? CombineIntegers::kSquare
+                              : second_is_first ? turned(op)
+                                                : op,
                         .operands = {*std::move(a), *std::move(b)},
                         .first = second_is_first ? size_t{1} : size_t{0},
                         .blocks = Blocks<2>(walk, kBlock),

@@ -26,8 +26,8 @@ struct Scales {
   bool plain = false;    // after the shift, a saturating conversion is enough; see settle()
   // The scale is 2^left_shift and no bit is shifted out: it rounds nothing. Of one factor only.
   std::optional<int32_t> left_shift;
-  // round(value * factor + addend), in floats, has the same results for all values that are allowed. Of one factor, from
-  // i32 to i8 only.
+  // round(value * factor + addend), in floats, has the same results for all values that are allowed. Of one factor,
+  // from i32 to i8 only.
   struct InFloats {
     float factor;
     float addend;
@@ -153,8 +153,8 @@ struct CombineI32 {
 };
 void combine_i32(const CombineI32& job);
 
-// Reduces `length` elements of i8, i16 or i32, which are `stride` elements apart, to each of `count` results. The elements
-// of the next result are one apart, or, with stride 1, `length` apart. Sums are i32, and all parts of them must fit.
+// Reduces `length` elements of i8, i16 or i32, which are `stride` elements apart, to each of `count` results. The
+// elements of the next result are one apart, or, with stride 1, `length` apart. Sums are i32, and all parts of them must fit.
 // Extremes have the type of the elements.
 enum class Reduction { kSum, kMax, kMin };
 struct ReduceIntegers {

@@ -47,8 +47,8 @@ namespace {
 
 // Proves that `form` gives the results of a RESCALE to all i8, or returns false. Neither function falls, so they are
 // equal if each result begins at the same value. `shift` is at most kLargestShift.
-//   Example: multiplier / 2^shift = 1 / 3, zero point 0: the result is at least 5 from 14 on. The form must give less for
-//   13 and not for 14.
+//   Example: multiplier / 2^shift = 1 / 3, zero point 0: the result is at least 5 from 14 on. The form must give less
+//   for 13 and not for 14.
 bool is_exact(const Scales::InFloats& form, const Scales& s, int shift) {
   const auto result = [&](int64_t value) {
     return std::nearbyint(static_cast<float>(static_cast<int32_t>(value)) * form.factor + form.addend);
@@ -68,9 +68,9 @@ bool is_exact(const Scales::InFloats& form, const Scales& s, int shift) {
 // The form in floats of a RESCALE of i32 to i8, if there is one. Products of two bytes mostly have one, sums not: the
 // scale of sums is so small that neighboring values differ by less than what a float resolves.
 std::optional<Scales::InFloats> float_form_of(const Scales& s) {
-  constexpr int kLargestShift = 52;         // thresholds below 2^62
-  constexpr int64_t kLargest = 1 << 24;     // of the values, which a float holds exactly
-  constexpr float kLargestResult = 1 << 30; // that fits an integer
+  constexpr int kLargestShift = 52;          // thresholds below 2^62
+  constexpr int64_t kLargest = 1 << 24;      // of the values, which a float holds exactly
+  constexpr float kLargestResult = 1 << 30;  // that fits an integer
   const int shift = kUpper + s.after.front() - s.before.front();
   if (s.per_channel || s.doubled || s.left_shift || s.multiplier.front() == 0 || s.bound >= kLargest ||
       shift > kLargestShift || s.input_zp != 0)
