@@ -168,6 +168,9 @@ struct ReduceIntegers {
 };
 void reduce_integers(const ReduceIntegers& job);
 
+// out[i] = table[in[i] + 128], of 256 entries.
+void look_up(const int8_t* table, const int8_t* in, int8_t* out, int64_t count);
+
 // acc[r][c] -= factor * row_sums[r], in place. It wraps.
 struct RowTerms {
   int32_t* acc;
