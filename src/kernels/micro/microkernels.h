@@ -154,8 +154,8 @@ struct CombineI32 {
 void combine_i32(const CombineI32& job);
 
 // Reduces `length` elements of i8, i16 or i32, which are `stride` elements apart, to each of `count` results. The
-// elements of the next result are one apart, or, with stride 1, `length` apart. Sums are i32, and all parts of them must
-// fit. Extremes have the type of the elements.
+// elements of the next result are one apart, or, with stride 1, `length` apart. Sums are i32, and all parts of them
+// must fit. Extremes have the type of the elements.
 enum class Reduction { kSum, kMax, kMin };
 struct ReduceIntegers {
   Reduction op;
