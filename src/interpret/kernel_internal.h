@@ -120,10 +120,14 @@ struct TailPlan {
   std::vector<NodePlan> tail = {};
 };
 
-// Nodes that one kernel computes: the RESCALE of each of the first two operands, then `rest`. The kernel reads the
-// first operands of the RESCALE nodes in place of the first two operands of rest.node.
+// Nodes that one kernel computes: the RESCALE of each of the first operands, then `rest`. The kernel reads the first
+// operands of the RESCALE nodes in place of the first operands of rest.node.
 struct FrontPlan {
-  std::array<NodePlan, 2> front;
+  struct Front {
+    NodePlan node;
+    bool is_shared;  // another node may need the result, too
+  };
+  std::vector<Front> front;
   TailPlan rest;
 };
 

@@ -223,22 +223,26 @@ std::vector<size_t> Planner::tail_of(size_t node_index) const {
   return tail;
 }
 
-// Returns the RESCALE nodes that compute the first two operands, if this node is their only user.
-std::optional<std::array<size_t, 2>> Planner::front_of(size_t node_index) const {
+// Returns the RESCALE nodes that compute the first operands of a node. Empty if one of them has another producer.
+std::vector<size_t> Planner::front_of(size_t node_index) const {
   const ir::Node& node = graph_.nodes[node_index];
-  if (node.inputs.size() < 2) return std::nullopt;
-  std::array<size_t, 2> front{};
-  for (size_t i = 0; i < front.size(); ++i) {
-    const ir::ValueId value = node.inputs[i];
-    const ir::NodeId producer = producers_[value.index()];
-    if (!producer.valid() || done_[producer.index()] || is_seen_[value.index()] || users_[value.index()].size() != 1)
-      return std::nullopt;
+  const size_t size = kernel_row_of(node.op.tosa())->front_size;
+  std::vector<size_t> front;
+  for (size_t i = 0; i < std::min(size, node.inputs.size()); ++i) {
+    const ir::NodeId producer = producers_[node.inputs[i].index()];
+    if (!producer.valid() || done_[producer.index()]) return {};
     const ir::Node& made_by = graph_[producer];
-    if (!made_by.op.is_tosa() || made_by.op.tosa() != TosaOp::RESCALE || !ir::check_row(made_by, {}))
-      return std::nullopt;
-    front[i] = producer.index();
+    if (!made_by.op.is_tosa() || made_by.op.tosa() != TosaOp::RESCALE || !ir::check_row(made_by, {})) return {};
+    front.push_back(producer.index());
   }
-  return front;
+  return front.size() == size ? front : std::vector<size_t>{};
+}
+
+// Returns whether nodes other than `user` read a value, and compute it themselves in no kernel.
+bool Planner::is_shared(ir::ValueId value, size_t user) const {
+  return is_seen_[value.index()] || std::ranges::any_of(users_[value.index()], [&](ir::NodeId id) {
+           return id.index() != user && !has_front_[id.index()];
+         });
 }
 
 std::optional<Planner::Fused> Planner::fuse_neighbors(size_t node_index, std::span<const size_t> tail) const {
@@ -246,18 +250,22 @@ std::optional<Planner::Fused> Planner::fuse_neighbors(size_t node_index, std::sp
   const OpRow& row = *kernel_row_of(node.op.tosa());
   TailPlan plan{.node = node_plan(node)};
   for (const size_t next : tail) plan.tail.push_back(node_plan(graph_.nodes[next]));
-  Fused fused{.kernel = {}, .reads = node.inputs, .writes = graph_.nodes[tail.back()].outputs, .others = {}};
-  const auto front = row.fuse_front == nullptr ? std::nullopt : front_of(node_index);
-  if (front) {
-    const ir::Node &first = graph_.nodes[(*front)[0]], &second = graph_.nodes[(*front)[1]];
-    if (auto with_front = row.fuse_front({.front = {node_plan(first), node_plan(second)}, .rest = plan})) {
-      fused.kernel = std::move(with_front->kernel);
-      fused.reads[0] = first.inputs.front();
-      fused.reads[1] = second.inputs.front();
-      for (const size_t before : *front) fused.others.emplace_back(before);
+  const ir::Node& last = tail.empty() ? node : graph_.nodes[tail.back()];
+  Fused fused{.kernel = {}, .reads = node.inputs, .writes = last.outputs, .others = {}};
+  if (const auto front = front_of(node_index); !front.empty()) {
+    FrontPlan with_front{.front = {}, .rest = plan};
+    for (const size_t before : front) {
+      const ir::Node& rescale = graph_.nodes[before];
+      with_front.front.push_back(
+          {.node = node_plan(rescale), .is_shared = is_shared(rescale.outputs.front(), node_index)});
+    }
+    if (auto kernel = row.fuse_front(with_front)) {
+      fused.kernel = std::move(kernel->kernel);
+      for (size_t i = 0; i < front.size(); ++i) fused.reads[i] = graph_.nodes[front[i]].inputs.front();
+      fused.front = front;
     }
   }
-  if (!fused.kernel.run && row.fuse_tail != nullptr) {
+  if (!fused.kernel.run && row.fuse_tail != nullptr && !tail.empty()) {
     if (auto with_tail = row.fuse_tail(plan)) fused.kernel = *std::move(with_tail);
   }
   if (!fused.kernel.run) return std::nullopt;
@@ -269,14 +277,21 @@ void Planner::fuse_node(size_t node_index) {
   const ir::Node& node = graph_.nodes[node_index];
   const OpRow* row = node.op.is_tosa() ? kernel_row_of(node.op.tosa()) : nullptr;
   if (row == nullptr || (row->fuse_tail == nullptr && row->fuse_front == nullptr) || !ir::check_row(node, {})) return;
-  for (std::vector<size_t> tail = tail_of(node_index); !tail.empty(); tail.pop_back()) {
-    auto fused = fuse_neighbors(node_index, tail);
-    if (!fused) continue;
-    for (const ir::NodeId other : fused->others) done_[other.index()] = true;
-    drop_weights(graph_, fused->kernel, node.inputs);
-    fused_.emplace(node_index, *std::move(fused));
-    return;
+  std::vector<size_t> tail = tail_of(node_index);
+  std::optional<Fused> fused = fuse_neighbors(node_index, tail);
+  for (; !fused && !tail.empty(); fused = fuse_neighbors(node_index, tail)) tail.pop_back();
+  if (!fused) return;
+  // A RESCALE that all its users compute themselves has no step. It belongs to the last of them.
+  has_front_[node_index] = !fused->front.empty();
+  for (const size_t before : fused->front) {
+    if (done_[before] || is_shared(graph_.nodes[before].outputs.front(), node_index)) continue;
+    done_[before] = true;
+    fused->others.emplace_back(before);
   }
+  std::ranges::sort(fused->others);
+  for (const ir::NodeId other : fused->others) done_[other.index()] = true;
+  drop_weights(graph_, fused->kernel, node.inputs);
+  fused_.emplace(node_index, *std::move(fused));
 }
 
 void Planner::fuse_nodes() {
@@ -295,6 +310,7 @@ Result<void> Planner::make_steps() {
   for (size_t v = 0; v < is_seen_.size(); ++v) is_seen_[v] = is_seen_[v] || program_->is_watched(ir::ValueId(v));
   producers_ = ir::producers(graph_);
   done_.assign(graph_.nodes.size(), false);
+  has_front_.assign(graph_.nodes.size(), false);
   if (!options_.observer && options_.kernels == Kernels::kFast) fuse_nodes();
   for (size_t n = 0; n < graph_.nodes.size() && all.size() < kEnough; ++n) {
     if (done_[n]) continue;

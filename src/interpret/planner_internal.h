@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,8 +25,9 @@ class Planner {
     Kernel kernel;
     std::vector<ir::ValueId> reads;
     std::vector<ir::ValueId> writes;
-    std::vector<ir::NodeId> others;  // further nodes that it computes, in order
+    std::vector<ir::NodeId> others;  // further nodes that it computes and no other step, in order
     bool in_place = false;           // the result may overwrite an operand of its shape
+    std::vector<size_t> front = {};  // RESCALE nodes of its operands that it computes
   };
 
   Result<void> check_graph();  // ids, one producer before its users, known shapes, sizes within the budget
@@ -42,7 +42,8 @@ class Planner {
   void fuse_node(size_t node_index);
   [[nodiscard]] std::optional<Fused> fuse_neighbors(size_t node_index, std::span<const size_t> tail) const;
   [[nodiscard]] std::vector<size_t> tail_of(size_t node_index) const;
-  [[nodiscard]] std::optional<std::array<size_t, 2>> front_of(size_t node_index) const;
+  [[nodiscard]] std::vector<size_t> front_of(size_t node_index) const;
+  [[nodiscard]] bool is_shared(ir::ValueId value, size_t user) const;
   // Fuses fp32 elementwise operators with operands that have no other reader.
   void fuse_elementwise();
   void fuse_chain(const std::vector<size_t>& nodes);
@@ -85,6 +86,7 @@ class Planner {
   std::vector<ir::NodeId> producers_;
   std::vector<bool> is_seen_;      // visible outside of the graph: an output, or watched
   std::vector<bool> done_;         // by node: an earlier step computes it
+  std::vector<bool> has_front_;    // by node: its kernel computes the RESCALE of its operands
   std::vector<size_t> in_place_;   // steps of kernels that may overwrite an operand
   std::vector<size_t> roots_;      // by value: the value whose bytes it shares; a root refers to itself
   std::vector<size_t> first_use_;  // by root: step that writes it

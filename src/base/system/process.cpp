@@ -1,6 +1,7 @@
 #include "base/system/process.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "base/checked_math.h"
 #include "base/command_words.h"
 
 #ifdef __GLIBC__
@@ -86,6 +88,31 @@ void forget_peak_memory() {
   std::ofstream("/proc/self/clear_refs") << 5;
 }
 
+namespace {
+
+#ifdef __GLIBC__
+// Extends malloc's heap by `bytes`, and requests large pages for the new addresses before they are used. This takes
+// addresses only; pages come with the first access. Source: brk(2), madvise(2).
+void extend_heap_in_large_pages([[maybe_unused]] size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr size_t kLargePage = size_t{2} << 20, kDefaultPad = 128 << 10;
+  const auto begin = round_up(reinterpret_cast<uintptr_t>(::sbrk(0)), kLargePage);
+  ::mallopt(M_TOP_PAD, static_cast<int>(bytes));
+  // More than the heap holds, so that malloc() extends it. The access keeps the compiler from removing both calls.
+  auto* const block = static_cast<volatile char*>(::malloc(size_t{1} << 20));
+  if (block != nullptr) *block = 0;
+  ::free(const_cast<char*>(block));
+  // Extensions that follow would fail early if the program may not have many addresses.
+  ::mallopt(M_TOP_PAD, kDefaultPad);
+  const auto end = reinterpret_cast<uintptr_t>(::sbrk(0)) / kLargePage * kLargePage;
+  // A failure only costs time.
+  if (begin < end) static_cast<void>(::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
+#endif
+}
+#endif
+
+}  // namespace
+
 void keep_freed_memory() {
 #ifdef __GLIBC__
   // malloc() returns blocks of at least this size, such as the weights of a layer, to the system when they are freed. A
@@ -93,7 +120,10 @@ void keep_freed_memory() {
   constexpr int kLargeBlockBytes = 4 << 20;
   ::mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
   // Smaller blocks are reused. With glibc's default of 128 KB, each layer would request new pages from the system.
-  ::mallopt(M_TRIM_THRESHOLD, kLargeBlockBytes);
+  constexpr int kHeapBytes = 64 << 20;
+  ::mallopt(M_TRIM_THRESHOLD, kHeapBytes + kLargeBlockBytes);
+  // Page faults were up to a tenth of the time of a compilation.
+  extend_heap_in_large_pages(kHeapBytes);
 #endif
 }
 

@@ -25,7 +25,8 @@ double cpu_seconds();
 int64_t peak_memory_bytes();
 void forget_peak_memory();
 
-// Has malloc() keep freed blocks for later ones, as a program that takes megabytes for one layer after the other needs.
+// Has malloc() keep freed blocks for later ones, as a program that takes megabytes for one layer after the other needs,
+// and hold them in large pages where the system has these. Call it first.
 void keep_freed_memory();
 
 }  // namespace carina

@@ -5,7 +5,7 @@
 
 #include "base/checked_math.h"
 #include "interpret/arena_internal.h"
-#include "interpret/elementwise_internal.h"
+#include "interpret/elementwise_blocks_internal.h"
 #include "ir/tosa_node.h"
 
 namespace carina::interpret {
@@ -33,49 +33,24 @@ constexpr auto kOps = std::to_array<OpStep>({
     {TosaOp::RSQRT, kernels::Function::kRsqrt},
 });
 
-// Blocks are whole rows of one plane, or chunks of a row that is longer than a block.
-struct Blocks {
-  Walk<kMaxOperands> walk;
-  int64_t rows = 1;  // of a plane
-  int64_t block_rows = 1;
-  int64_t row_blocks = 1;  // of a plane
-  int64_t chunks = 1;      // of a row
-
-  explicit Blocks(Walk<kMaxOperands> of) : walk(std::move(of)) {
-    if (!walk.outer.empty()) rows = walk.outer.back();
-    block_rows = std::clamp<int64_t>(kBlock / std::max<int64_t>(walk.inner, 1), 1, std::max<int64_t>(rows, 1));
-    row_blocks = ceil_div(rows, block_rows);
-    chunks = ceil_div(walk.inner, kBlock);
-  }
-  [[nodiscard]] int64_t count() const { return rows == 0 ? 0 : walk.rows / rows * row_blocks * chunks; }
-};
-
 struct Chain {
   std::vector<ElementwiseF32::Step> steps;
   size_t operands;
-  Blocks blocks;
+  Blocks<kMaxOperands> blocks;
 
   // Returns the bytes for the results of all steps but the last.
   [[nodiscard]] size_t slot_bytes() const { return (steps.size() - 1) * kBlock * sizeof(float); }
 
   void run_block(const Call& call, int64_t index, float* own) const {
     const Walk<kMaxOperands>& walk = blocks.walk;
-    const int64_t column = index % blocks.chunks * kBlock;
-    const int64_t row_block = index / blocks.chunks;
-    const int64_t first = row_block % blocks.row_blocks * blocks.block_rows;
-    const int64_t row = row_block / blocks.row_blocks * blocks.rows + first;
-    const int64_t rows = std::min(blocks.block_rows, blocks.rows - first);
-    const int64_t columns = std::min(kBlock, walk.inner - column);
+    const auto [row, column, rows, columns] = blocks.at(index);
     // Only pointers change from block to block, because stores to parts followed by a load of the whole would stall.
     std::array<const float*, kMaxOperands> in;
-    for (size_t n = 0; n < operands; ++n)
-      in[n] = call.input<float>(n) + walk.offset(n, row) + column * walk.inner_stride[n];
+    for (size_t n = 0; n < operands; ++n) in[n] = call.input<float>(n) + blocks.offset(n, row, column);
     const auto source = [&](const ElementwiseF32::Source& from) -> kernels::RowsF32 {
       const size_t n = from.index;
       if (from.is_step) return {.data = own + static_cast<int64_t>(n) * kBlock, .stride = columns, .repeats = false};
-      return {.data = in[n],
-              .stride = walk.outer.empty() ? columns * walk.inner_stride[n] : walk.outer_stride[n].back(),
-              .repeats = walk.inner_stride[n] == 0};
+      return {.data = in[n], .stride = blocks.stride(n, columns), .repeats = walk.inner_stride[n] == 0};
     };
     for (size_t s = 0; s < steps.size(); ++s) {
       const ElementwiseF32::Step& step = steps[s];
@@ -122,7 +97,7 @@ Kernel elementwise_f32_kernel(const ElementwiseF32& chain, int threads) {
   std::ranges::copy(chain.operands, shapes.begin());
   Chain made{.steps = chain.steps,
              .operands = chain.operands.size(),
-             .blocks = Blocks(plan_walk<kMaxOperands>(chain.shape, shapes))};
+             .blocks = Blocks<kMaxOperands>(plan_walk<kMaxOperands>(chain.shape, shapes), kBlock)};
   const size_t scratch = static_cast<size_t>(threads) * made.slot_bytes();
   return {.run = [made = std::move(made)](const Call& call) { return made.run(call); }, .scratch_bytes = scratch};
 }

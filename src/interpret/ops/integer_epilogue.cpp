@@ -48,6 +48,7 @@ std::optional<kernels::Scales> constant_scales(const NodePlan& rescale, int64_t 
   scales->output_zp = static_cast<int32_t>(output_zp);
   scales->low = static_cast<int32_t>(range.min);
   scales->high = static_cast<int32_t>(range.max);
+  if (in == kInt32 && out == kInt8) kernels::find_float_form(*scales);
   kernels::settle(*scales, out);
   return scales;
 }
@@ -67,6 +68,7 @@ std::optional<IntegerEpilogue> integer_epilogue(const TailPlan& plan, int64_t bo
       if (!(*node.in[0].shape == *node.out[0].shape)) return std::nullopt;
       epilogue.scales->low = std::min(std::max(epilogue.scales->low, low), high);
       epilogue.scales->high = std::min(std::max(epilogue.scales->high, low), high);
+      epilogue.scales->in_floats.reset();
       kernels::settle(*epilogue.scales, node.out[0].dtype);
     } else {
       return std::nullopt;

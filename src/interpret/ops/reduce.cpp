@@ -8,7 +8,9 @@
 
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
+#include "interpret/ops/integer_epilogue_internal.h"
 #include "interpret/ops/nan_internal.h"
+#include "interpret/ops/rescale_internal.h"
 #include "kernels/micro/microkernels.h"
 
 namespace carina::interpret {
@@ -215,12 +217,50 @@ Kernel sum_i32(const NodePlan& plan) {
   }};
 }
 
-template <typename Int, typename Float, float kernels::Extremes::* kWhich>
+// Calls reduce_integers() for parts of the results.
+void reduce_parts(const Middle& m, kernels::Reduction op, DType type, const Call& call) {
+  const auto out_bytes = op == kernels::Reduction::kSum ? sizeof(int32_t) : element_bytes(type);
+  const auto part = [&](int64_t in, int64_t out, int64_t count) {
+    kernels::reduce_integers({.op = op,
+                              .type = type,
+                              .in = call.in[0] + static_cast<size_t>(in) * element_bytes(type),
+                              .out = call.out[0] + static_cast<size_t>(out) * out_bytes,
+                              .length = m.length,
+                              .stride = m.inner,
+                              .count = count});
+  };
+  const int64_t grain = 1 + 16'384 / (m.length + 1);
+  if (m.inner == 1) {
+    split(call.runtime.workers, m.outer, grain,
+          [&](int64_t begin, int64_t end) { part(begin * m.length, begin, end - begin); });
+    return;
+  }
+  split(call.runtime.workers, m.outer * m.inner, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end;) {
+      const int64_t outer = at / m.inner, inner = at % m.inner;
+      const int64_t count = std::min(m.inner - inner, end - at);
+      part(outer * m.length * m.inner + inner, at, count);
+      at += count;
+    }
+  });
+}
+
+template <typename R, typename Element, kernels::Reduction kOp>
+Kernel extreme_of_integers(const NodePlan& plan) {
+  const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
+  if (plan.kernels == Kernels::kPlain || m.length == 0) return reduce<R, Element>(plan);
+  return {.run = [m](const Call& call) -> Result<void> {
+    reduce_parts(m, kOp, Element::kDType, call);
+    return {};
+  }};
+}
+
+template <typename Int, kernels::Reduction kOp, typename Float, float kernels::Extremes::* kWhich>
 Result<Kernel> prepare_extreme(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
-      {.types = {kInt8, kInt8}, .make = &reduce<Int, I8>},
-      {.types = {kInt16, kInt16}, .make = &reduce<Int, I16>},
-      {.types = {kInt32, kInt32}, .make = &reduce<Int, I32>},
+      {.types = {kInt8, kInt8}, .make = &extreme_of_integers<Int, I8, kOp>},
+      {.types = {kInt16, kInt16}, .make = &extreme_of_integers<Int, I16, kOp>},
+      {.types = {kInt32, kInt32}, .make = &extreme_of_integers<Int, I32, kOp>},
       {.types = {kFp32, kFp32}, .make = &extreme_f32<Float, kWhich>},
       {.types = {kFp16, kFp16}, .make = &reduce<Float, F16>},
       {.types = {kBf16, kBf16}, .make = &reduce<Float, BF16>},
@@ -301,18 +341,46 @@ Result<Kernel> prepare_REDUCE_SUM(const NodePlan& plan) {
   };
   return prepare_reduce(plan, kRows);
 }
+// The sum of a narrow operand whose RESCALE is a shift: (sum of the elements - length * zero point) << shift.
+std::optional<FrontKernel> fuse_front_REDUCE_SUM(const FrontPlan& fused) {
+  const NodePlan &plan = fused.rest.node, &front = fused.front.front().node;
+  const DType type = front.in[0].dtype;
+  if (!fused.rest.tail.empty() || !check_reduce(plan) || !check_rescale(front) || (type != kInt8 && type != kInt16) ||
+      plan.in[0].dtype != kInt32 || plan.out[0].dtype != kInt32 || front.in[3].constant == nullptr)
+    return std::nullopt;
+  const IntegerRange range = range_of(type);
+  const int64_t zero_point = scalar_at(front.in[3].constant->data.data(), type);
+  const int64_t largest = std::max(range.max - zero_point, zero_point - range.min);
+  const auto scales = constant_scales(front, largest);
+  const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
+  // No part of a sum can overflow, with or without zero point and shift.
+  if (!scales || !scales->left_shift || *scales->left_shift > 30 ||
+      (2 * largest << *scales->left_shift) > std::numeric_limits<int32_t>::max() / std::max<int64_t>(m.length, 1))
+    return std::nullopt;
+  const auto offset = static_cast<int32_t>(m.length * zero_point);
+  return FrontKernel{{.run = [m, type, offset, shift = *scales->left_shift](const Call& call) -> Result<void> {
+    reduce_parts(m, kernels::Reduction::kSum, type, call);
+    const std::span sums(call.output<int32_t>(0), static_cast<size_t>(m.outer * m.inner));
+    for (int32_t& sum : sums) sum = (sum - offset) << shift;
+    return {};
+  }}};
+}
 Result<Kernel> prepare_REDUCE_PRODUCT(const NodePlan& plan) {
   return prepare_float<ProductFloat>(plan);
 }
 Result<Kernel> prepare_REDUCE_MAX(const NodePlan& plan) {
   return nan_mode_of(plan) == NanMode::kIgnore
-             ? prepare_extreme<MaxInt, MaxFloat<NanMode::kIgnore>, &kernels::Extremes::max>(plan)
-             : prepare_extreme<MaxInt, MaxFloat<NanMode::kPropagate>, &kernels::Extremes::max>(plan);
+             ? prepare_extreme<MaxInt, kernels::Reduction::kMax, MaxFloat<NanMode::kIgnore>, &kernels::Extremes::max>(
+                   plan)
+             : prepare_extreme<MaxInt, kernels::Reduction::kMax, MaxFloat<NanMode::kPropagate>,
+                               &kernels::Extremes::max>(plan);
 }
 Result<Kernel> prepare_REDUCE_MIN(const NodePlan& plan) {
   return nan_mode_of(plan) == NanMode::kIgnore
-             ? prepare_extreme<MinInt, MinFloat<NanMode::kIgnore>, &kernels::Extremes::min>(plan)
-             : prepare_extreme<MinInt, MinFloat<NanMode::kPropagate>, &kernels::Extremes::min>(plan);
+             ? prepare_extreme<MinInt, kernels::Reduction::kMin, MinFloat<NanMode::kIgnore>, &kernels::Extremes::min>(
+                   plan)
+             : prepare_extreme<MinInt, kernels::Reduction::kMin, MinFloat<NanMode::kPropagate>,
+                               &kernels::Extremes::min>(plan);
 }
 
 Result<Kernel> prepare_ARGMAX(const NodePlan& plan) {

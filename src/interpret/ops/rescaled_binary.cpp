@@ -1,9 +1,13 @@
-// ADD, SUB and MUL of integers in quantized models: both operands and the result are rescaled. The intermediate i32
-// values exist only in a small buffer.
+// ADD, SUB and MUL of integers in quantized models: both operands and the result are rescaled, and operands may
+// broadcast. The intermediate i32 values exist only in small buffers.
+//   Example: i8[256,384] - i8[256,1] of a layer norm: a block of 5 rows needs 5 rescaled values of the second operand.
+//   A RESCALE of the first by a power of 2 is computed in the registers of the subtraction.
 
 #include <algorithm>
+#include <cstring>
 
 #include "interpret/checks_internal.h"
+#include "interpret/elementwise_blocks_internal.h"
 #include "interpret/ops/integer_epilogue_internal.h"
 #include "interpret/ops/rescale_internal.h"
 #include "interpret/ops/sum_f32_internal.h"
@@ -13,17 +17,35 @@ namespace carina::interpret {
 namespace {
 
 using enum DType;
+using kernels::CombineIntegers;
 
-constexpr int64_t kChunk = 2048;
+constexpr int64_t kBlock = 2048;
 
 // The RESCALE of an operand, and the largest magnitude of its result.
 struct Rescaled {
   kernels::Scales scales;
   DType type;
   int64_t bound;
+
+  // Whether the operation itself can compute it.
+  [[nodiscard]] bool is_shift() const { return scales.left_shift.has_value(); }
+
+  // Rescales `count` adjacent elements.
+  void run(const std::byte* in, int64_t count, int32_t* out) const {
+    kernels::scale_rows({.scales = scales,
+                         .in_type = type,
+                         .out_type = kInt32,
+                         .in = in,
+                         .out = out,
+                         .in_stride = count,
+                         .out_stride = count,
+                         .rows = 1,
+                         .first = 0,
+                         .channels = count});
+  }
 };
 
-std::optional<Rescaled> rescaled(const NodePlan& front) {
+std::optional<Rescaled> rescaled(const NodePlan& front, bool is_shared) {
   const DType type = front.in[0].dtype;
   if (!check_rescale(front) || (type != kInt8 && type != kInt16) || front.in[3].constant == nullptr)
     return std::nullopt;
@@ -31,30 +53,84 @@ std::optional<Rescaled> rescaled(const NodePlan& front) {
   const int64_t zero_point = scalar_at(front.in[3].constant->data.data(), type);
   const int64_t largest = std::max(range.max - zero_point, zero_point - range.min - 1);
   auto scales = constant_scales(front, largest);
-  if (!scales || scales->per_channel) return std::nullopt;
+  // Computing a shift again costs less than reading its result.
+  if (!scales || scales->per_channel || (is_shared && !scales->left_shift)) return std::nullopt;
   const int64_t bound =
       (((largest + 1) << scales->before.front()) * scales->multiplier.front() >> (32 + scales->after.front())) + 2;
   return Rescaled{.scales = *std::move(scales), .type = type, .bound = bound};
 }
 
+// The operation on the operands in their order, or on the second and the first.
+CombineIntegers turned(CombineIntegers op) {
+  return op == CombineIntegers::kSub ? CombineIntegers::kSubFrom : op;
+}
+
 // Returns the largest magnitude of the result. It exceeds i32 if the result might not fit.
-int64_t bound_of(kernels::Combine op, int64_t a, int64_t b) {
-  return op == kernels::Combine::kMul ? a * b : a + b;
+int64_t bound_of(CombineIntegers op, int64_t a, int64_t b) {
+  return op == CombineIntegers::kMul ? a * b : a + b;
 }
 
 struct RescaledBinary {
-  kernels::Combine op;
-  Rescaled a;
-  Rescaled b;
+  CombineIntegers op;  // of `first` and `second`
+  std::array<Rescaled, 2> operands;
+  size_t first;  // the operand that has an element for each column
+  Blocks<2> blocks;
   IntegerEpilogue epilogue;
-  int64_t elements;
 
-  static void scale_chunk(const Rescaled& operand, const std::byte* in, int64_t at, int64_t count, int32_t* out) {
-    kernels::scale_rows({.scales = operand.scales,
-                         .in_type = operand.type,
-                         .out_type = kInt32,
-                         .in = in + static_cast<size_t>(at) * element_bytes(operand.type),
-                         .out = out,
+  [[nodiscard]] const std::byte* at(const Call& call, size_t n, int64_t row, int64_t column) const {
+    return call.in[n] + static_cast<size_t>(blocks.offset(n, row, column)) * element_bytes(operands[n].type);
+  }
+
+  // The rows of the first operand, rescaled to `own` unless the operation does that.
+  [[nodiscard]] kernels::NarrowRows first_rows(const Call& call, const Blocks<2>::Block& block, int32_t* own) const {
+    const Rescaled& operand = operands[first];
+    const std::byte* data = at(call, first, block.row, block.column);
+    const int64_t stride = blocks.stride(first, block.columns);
+    if (operand.is_shift())
+      return {.data = data,
+              .type = operand.type,
+              .stride = stride,
+              .zero_point = operand.scales.input_zp,
+              .left_shift = *operand.scales.left_shift};
+    for (int64_t r = 0; r < block.rows; ++r)
+      operand.run(data + static_cast<size_t>(r * stride) * element_bytes(operand.type), block.columns,
+                  own + r * block.columns);
+    return {.data = own, .type = kInt32, .stride = block.columns};
+  }
+
+  // The rows of the second operand, rescaled to `own`.
+  [[nodiscard]] kernels::RowsI32 second_rows(const Call& call, const Blocks<2>::Block& block, int32_t* own) const {
+    const Rescaled& operand = operands[1 - first];
+    const size_t bytes = element_bytes(operand.type);
+    const std::byte* data = at(call, 1 - first, block.row, block.column);
+    const int64_t stride = blocks.stride(1 - first, block.columns);
+    if (op == CombineIntegers::kSquare) return {.data = own, .stride = 0, .repeats = true};
+    const bool repeats = blocks.walk.inner_stride[1 - first] == 0;
+    if (stride == 0 || stride == (repeats ? 1 : block.columns)) {
+      const int64_t rows = stride == 0 ? 1 : block.rows, columns = repeats ? 1 : block.columns;
+      operand.run(data, rows * columns, own);
+      return {.data = own, .stride = stride, .repeats = repeats};
+    }
+    const int64_t columns = repeats ? 1 : block.columns;
+    for (int64_t r = 0; r < block.rows; ++r)
+      operand.run(data + static_cast<size_t>(r * stride) * bytes, columns, own + r * columns);
+    return {.data = own, .stride = columns, .repeats = repeats};
+  }
+
+  void run_block(const Call& call, const Blocks<2>::Block& block, int32_t* left, int32_t* right) const {
+    kernels::combine_i32({.op = op,
+                          .a = first_rows(call, block, left),
+                          .b = second_rows(call, block, right),
+                          .out = left,
+                          .rows = block.rows,
+                          .columns = block.columns});
+    const int64_t count = block.rows * block.columns;
+    const int64_t out = block.row * blocks.walk.inner + block.column;
+    kernels::scale_rows({.scales = *epilogue.scales,
+                         .in_type = kInt32,
+                         .out_type = epilogue.out_type,
+                         .in = left,
+                         .out = call.out[0] + static_cast<size_t>(out) * element_bytes(epilogue.out_type),
                          .in_stride = count,
                          .out_stride = count,
                          .rows = 1,
@@ -63,53 +139,46 @@ struct RescaledBinary {
   }
 
   Result<void> run(const Call& call) const {
-    split_slots(call.runtime.workers, elements, 2048, [&](int64_t slot, int64_t begin, int64_t end) {
-      auto* left = reinterpret_cast<int32_t*>(call.scratch) + slot * 2 * kChunk;
-      int32_t* right = left + kChunk;
-      for (int64_t at = begin; at < end; at += kChunk) {
-        const int64_t count = std::min(kChunk, end - at);
-        scale_chunk(a, call.in[0], at, count, left);
-        scale_chunk(b, call.in[1], at, count, right);
-        kernels::combine_i32(op, left, right, count);
-        kernels::scale_rows({.scales = *epilogue.scales,
-                             .in_type = kInt32,
-                             .out_type = epilogue.out_type,
-                             .in = left,
-                             .out = call.out[0] + static_cast<size_t>(at) * element_bytes(epilogue.out_type),
-                             .in_stride = count,
-                             .out_stride = count,
-                             .rows = 1,
-                             .first = 0,
-                             .channels = count});
-      }
+    split_slots(call.runtime.workers, blocks.count(), 1, [&](int64_t slot, int64_t begin, int64_t end) {
+      auto* left = reinterpret_cast<int32_t*>(call.scratch) + slot * 2 * kBlock;
+      for (int64_t index = begin; index < end; ++index) run_block(call, blocks.at(index), left, left + kBlock);
     });
     return {};
   }
 };
 
-std::optional<FrontKernel> fuse(const FrontPlan& fused, kernels::Combine op) {
+bool can_combine(const NodePlan& plan, CombineIntegers op) {
+  if (plan.out.size() != 1 || plan.out[0].dtype != kInt32 || plan.in[0].dtype != kInt32 || plan.in[1].dtype != kInt32)
+    return false;
+  const auto shape = broadcast(*plan.in[0].shape, *plan.in[1].shape);
+  if (!shape || !(*shape == *plan.out[0].shape)) return false;
+  return op != CombineIntegers::kMul ||
+         (plan.in[2].constant != nullptr && plan.in[2].dtype == kInt8 && plan.in[2].shape->elements() == 1 &&
+          scalar_at(plan.in[2].constant->data.data(), kInt8) == 0);
+}
+
+std::optional<FrontKernel> fuse(const FrontPlan& fused, CombineIntegers op) {
   const NodePlan& plan = fused.rest.node;
-  if (plan.out.size() != 1 || plan.out[0].dtype != kInt32) return std::nullopt;
-  const Shape& shape = *plan.out[0].shape;
-  if (!(*plan.in[0].shape == shape) || !(*plan.in[1].shape == shape) || plan.in[0].dtype != kInt32 ||
-      plan.in[1].dtype != kInt32)
-    return std::nullopt;
-  if (op == kernels::Combine::kMul &&
-      (plan.in[2].constant == nullptr || plan.in[2].dtype != kInt8 || plan.in[2].shape->elements() != 1 ||
-       scalar_at(plan.in[2].constant->data.data(), kInt8) != 0)) {
-    return std::nullopt;
-  }
-  auto a = rescaled(fused.front[0]);
-  auto b = rescaled(fused.front[1]);
+  if (!can_combine(plan, op)) return std::nullopt;
+  auto a = rescaled(fused.front[0].node, fused.front[0].is_shared);
+  auto b = rescaled(fused.front[1].node, fused.front[1].is_shared);
   if (!a || !b) return std::nullopt;
   const int64_t bound = bound_of(op, a->bound, b->bound);
   if (bound > INT32_MAX) return std::nullopt;
   auto epilogue = integer_epilogue(fused.rest, bound);
   if (!epilogue || !epilogue->scales || epilogue->scales->per_channel) return std::nullopt;
-  RescaledBinary binary{
-      .op = op, .a = *std::move(a), .b = *std::move(b), .epilogue = *std::move(epilogue), .elements = shape.elements()};
+  const auto walk = plan_walk<2>(*plan.out[0].shape, {plan.in[0].shape, plan.in[1].shape});
+  const bool second_is_first = walk.inner_stride[0] == 0 || (walk.inner_stride[1] != 0 && !a->is_shift());
+  const bool is_square = op == CombineIntegers::kMul && plan.node.inputs[0] == plan.node.inputs[1];
+  RescaledBinary binary{.op = is_square         ? CombineIntegers::kSquare
+                              : second_is_first ? turned(op)
+                                                : op,
+                        .operands = {*std::move(a), *std::move(b)},
+                        .first = second_is_first ? size_t{1} : size_t{0},
+                        .blocks = Blocks<2>(walk, kBlock),
+                        .epilogue = *std::move(epilogue)};
   return FrontKernel{{.run = [binary = std::move(binary)](const Call& call) { return binary.run(call); },
-                      .scratch_bytes = static_cast<size_t>(plan.threads * 2 * kChunk) * sizeof(int32_t)}};
+                      .scratch_bytes = static_cast<size_t>(plan.threads * 2 * kBlock) * sizeof(int32_t)}};
 }
 
 }  // namespace
@@ -118,13 +187,13 @@ std::optional<Kernel> fuse_tail_ADD(const TailPlan& plan) {
   return clamped_sum_f32(plan);
 }
 std::optional<FrontKernel> fuse_front_ADD(const FrontPlan& plan) {
-  return fuse(plan, kernels::Combine::kAdd);
+  return fuse(plan, CombineIntegers::kAdd);
 }
 std::optional<FrontKernel> fuse_front_SUB(const FrontPlan& plan) {
-  return fuse(plan, kernels::Combine::kSub);
+  return fuse(plan, CombineIntegers::kSub);
 }
 std::optional<FrontKernel> fuse_front_MUL(const FrontPlan& plan) {
-  return fuse(plan, kernels::Combine::kMul);
+  return fuse(plan, CombineIntegers::kMul);
 }
 
 }  // namespace carina::interpret

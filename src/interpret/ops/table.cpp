@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "interpret/elementwise_internal.h"
+#include "kernels/micro/microkernels.h"
 
 namespace carina::interpret {
 
@@ -10,11 +11,15 @@ namespace {
 
 using enum DType;
 
-struct Table8 {
-  static constexpr std::string_view kRequire = {};
-  const int8_t* table;
-  int32_t apply(int32_t x, bool&) const { return table[x + 128]; }
-};
+Kernel table_of_bytes(const NodePlan& plan) {
+  return {.run = [count = plan.out[0].shape->elements()](const Call& call) -> Result<void> {
+    split(call.runtime.workers, count, 8192, [&](int64_t begin, int64_t end) {
+      kernels::look_up(call.input<int8_t>(1), call.input<int8_t>(0) + begin, call.output<int8_t>(0) + begin,
+                       end - begin);
+    });
+    return {};
+  }};
+}
 
 struct Table16 {
   static constexpr std::string_view kRequire = "neighboring table entries differ by more than i16 holds";
@@ -34,11 +39,7 @@ struct Table16 {
 Result<Kernel> prepare_TABLE(const NodePlan& plan) {
   CARINA_CHECKED(check_elementwise(plan, 1, 1));
   static constexpr TypeRow kRows[] = {
-      {.types = {kInt8, kInt8, kInt8},
-       .make =
-           [](const NodePlan& p) {
-             return elementwise_with<I8, I8>(p, [](const Call& call) { return Table8{call.input<int8_t>(1)}; });
-           }},
+      {.types = {kInt8, kInt8, kInt8}, .make = &table_of_bytes},
       {.types = {kInt16, kInt16, kInt32},
        .make =
            [](const NodePlan& p) {

@@ -26,6 +26,14 @@ struct Scales {
   bool plain = false;    // after the shift, a saturating conversion is enough; see settle()
   // The scale is 2^left_shift and no bit is shifted out: it rounds nothing. Of one factor only.
   std::optional<int32_t> left_shift;
+  // round(value * factor + addend), in floats, has the same results for all values that are allowed. Of one factor,
+  // from i32 to i8 only.
+  struct InFloats {
+    float factor;
+    float addend;
+  };
+  std::optional<InFloats> in_floats;
+  int64_t bound = 0;  // inputs minus zero point are in [-bound - 1, bound]
   int32_t input_zp = 0;
   int32_t output_zp = 0;
   int32_t low = 0;  // of the output, after adding output_zp
@@ -48,6 +56,8 @@ struct ScaleRequest {
   int64_t channels;
 };
 std::optional<Scales> make_scales(const ScaleRequest& request);
+// Finds `in_floats` of a RESCALE of i32 to i8 that is not settled, with the whole range of i8.
+void find_float_form(Scales& scales);
 // Completes the factors once the zero points and bounds are known. If it cannot overflow, `output_zp` becomes part of
 // the rounding addend. The result is the same, since it is added as a multiple of 2^shift.
 void settle(Scales& scales, DType out_type);
@@ -116,9 +126,50 @@ struct RescaleI48 {
 };
 bool rescale_i48(const RescaleI48& job);
 
-// a[i] = a[i] op b[i]. The results must fit. There is no kDiv of integers.
-enum class Combine { kAdd, kSub, kMul, kDiv };
-void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count);
+// Rows of i8, i16 or i32, `stride` elements apart. Narrow elements stand for (element - zero_point) << left_shift.
+struct NarrowRows {
+  const void* data;
+  DType type;
+  int64_t stride;
+  int32_t zero_point = 0;
+  int32_t left_shift = 0;
+};
+// Rows of i32. If `repeats`, a row is one element for all columns.
+struct RowsI32 {
+  const int32_t* data;
+  int64_t stride;
+  bool repeats;
+};
+// out[r][c] = a[r][c] op b[r][c], which must fit. kSubFrom is b - a; kSquare is a * a, and reads b without need of it.
+// `out` is dense.
+enum class CombineIntegers { kAdd, kSub, kSubFrom, kMul, kSquare };
+struct CombineI32 {
+  CombineIntegers op;
+  NarrowRows a;
+  RowsI32 b;
+  int32_t* out;
+  int64_t rows;
+  int64_t columns;
+};
+void combine_i32(const CombineI32& job);
+
+// Reduces `length` elements of i8, i16 or i32, which are `stride` elements apart, to each of `count` results. The
+// elements of the next result are one apart, or, with stride 1, `length` apart. Sums are i32, and all parts of them
+// must fit. Extremes have the type of the elements.
+enum class Reduction { kSum, kMax, kMin };
+struct ReduceIntegers {
+  Reduction op;
+  DType type;
+  const void* in;
+  void* out;
+  int64_t length;
+  int64_t stride;
+  int64_t count;
+};
+void reduce_integers(const ReduceIntegers& job);
+
+// out[i] = table[in[i] + 128], of 256 entries.
+void look_up(const int8_t* table, const int8_t* in, int8_t* out, int64_t count);
 
 // acc[r][c] -= factor * row_sums[r], in place. It wraps.
 struct RowTerms {
@@ -264,6 +315,8 @@ inline constexpr int64_t kMaxTapsI16 = 256;
 void depthwise_i16(const DepthwiseI16& job);
 
 // --- elementwise operators
+
+enum class Combine { kAdd, kSub, kMul, kDiv };
 
 // Rows of fp32, `stride` elements apart. If `repeats`, a row is one element for all columns.
 struct RowsF32 {

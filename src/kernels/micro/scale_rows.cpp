@@ -178,8 +178,101 @@ void scale_block(const ScaleRows& job) {
 }
 #endif
 
+#if HWY_TARGET != HWY_SCALAR
+// value * multiplier >> 32.
+HWY_INLINE V32 upper_product(V32 value, V32 multiplier) {
+  const D32 d32;
+  const hn::RebindToUnsigned<D64> du64;
+  const auto odd = [&](V32 v) HWY_ATTR { return hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, v))); };
+  const V64 even_product = hn::MulEven(value, multiplier), odd_product = hn::MulEven(odd(value), odd(multiplier));
+  return hn::OddEven(hn::BitCast(d32, odd_product),
+                     hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, even_product))));
+}
+
+// Narrows two vectors to bytes and stores these in order. Packing joins the blocks of 128 bits of both vectors; one
+// permutation of the bytes' blocks puts them in order.
+struct StoreBytes {
+  using D16 = hn::Repartition<int16_t, D32>;
+  using D8 = hn::Rebind<int8_t, D16>;
+  using DBlocks = hn::Repartition<uint32_t, D8>;  // of the four bytes that were one block
+  static constexpr size_t kBlocks = hn::MaxLanes(DBlocks());
+
+  HWY_INLINE StoreBytes() {
+    HWY_ALIGN int16_t places[hn::MaxLanes(D16())];
+    const D32 d32;
+    const auto lanes = static_cast<int32_t>(hn::Lanes(d32));
+    hn::Store(hn::ReorderDemote2To(D16(), hn::Iota(d32, 0), hn::Iota(d32, lanes)), D16(), places);
+    for (uint32_t block = 0; block < kBlocks; ++block) order[places[4 * block] / 4] = static_cast<int32_t>(block);
+  }
+  HWY_INLINE void operator()(V32 a, V32 b, int8_t* out) const {
+    const auto bytes = hn::DemoteTo(D8(), hn::ReorderDemote2To(D16(), a, b));
+    if constexpr (kBlocks <= 2) {
+      hn::StoreU(bytes, D8(), out);
+    } else {
+      const auto blocks = hn::TableLookupLanes(hn::BitCast(DBlocks(), bytes), hn::SetTableIndices(DBlocks(), order));
+      hn::StoreU(hn::BitCast(D8(), blocks), D8(), out);
+    }
+  }
+
+  HWY_ALIGN int32_t order[kBlocks] = {};
+};
+
+// Rows of i32 to the whole range of i8 by one factor.
+template <typename Scaled>
+HWY_INLINE void scale_to_bytes(const ScaleRows& job, const Scaled& scaled) {
+  const D32 d32;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
+  const StoreBytes store_bytes;
+  for (int64_t r = 0; r < job.rows; ++r) {
+    const auto* in = static_cast<const int32_t*>(job.in) + r * job.in_stride;
+    auto* out = static_cast<int8_t*>(job.out) + r * job.out_stride;
+    int64_t i = 0;
+    for (; i + 2 * lanes <= job.channels; i += 2 * lanes)
+      store_bytes(scaled(hn::LoadU(d32, in + i)), scaled(hn::LoadU(d32, in + i + lanes)), out + i);
+    if (i == job.channels) continue;
+    int32_t tail_in[2 * kLanes] = {};
+    int8_t tail_out[2 * kLanes];
+    std::copy_n(in + i, job.channels - i, tail_in);
+    store_bytes(scaled(hn::LoadU(d32, tail_in)), scaled(hn::LoadU(d32, tail_in + lanes)), tail_out);
+    std::copy_n(tail_out, job.channels - i, out + i);
+  }
+}
+
+void scale_to_bytes(const ScaleRows& job) {
+  const Scales& s = job.scales;
+  if (s.in_floats) {
+    const hn::ScalableTag<float> df;
+    const auto factor = hn::Set(df, s.in_floats->factor), addend = hn::Set(df, s.in_floats->addend);
+    return scale_to_bytes(job, [&](V32 value) HWY_ATTR {
+      return hn::NearestInt(hn::Add(hn::Mul(hn::ConvertTo(df, value), factor), addend));
+    });
+  }
+  const Factors factors = load_factors(s, 0);
+  const V32 zero_point = hn::Set(D32(), s.output_zp);
+  const int after = s.after.front();
+  // The rounding addend and the zero point are multiples of 2^32. Sums of upper halves, which are below 2^30, fit.
+  constexpr int kLargestShift = 22;
+  if (s.before.front() == 0 && after >= 1 && after <= kLargestShift) {
+    const int64_t addend = (s.round_even.front() >> 32) + s.output_zp * (int64_t{1} << after);
+    const V32 upper_addend = hn::Set(D32(), static_cast<int32_t>(addend));
+    return scale_to_bytes(job, [&](V32 value) HWY_ATTR {
+      return hn::ShiftRightSame(upper_product(value, factors.multiplier) + upper_addend, after);
+    });
+  }
+  scale_to_bytes(job, [&](V32 value) HWY_ATTR { return scale<false>(value, factors) + zero_point; });
+}
+#endif
+
 template <typename In, typename Out>
 void scale_as(const ScaleRows& job) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(In) == 4 && sizeof(Out) == 1) {
+    const Scales& s = job.scales;
+    if (!s.per_channel && !s.doubled && s.low == INT8_MIN && s.high == INT8_MAX && s.input_zp == 0 &&
+        job.column == nullptr)
+      return scale_to_bytes(job);
+  }
+#endif
   if (!job.scales.left_shift || job.column != nullptr) return scale_block<In, Out>(job);
   for (int64_t r = 0; r < job.rows; ++r) {
     shift_row(job.scales, static_cast<const In*>(job.in) + r * job.in_stride,
@@ -223,17 +316,6 @@ void take_row_terms_here(const RowTerms& t) {
   }
 }
 
-template <typename Op>
-void combine_with(int32_t* a, const int32_t* b, int64_t count, const Op& op) {
-  int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const D32 d32;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
-  for (; i + lanes <= count; i += lanes) hn::StoreU(op(hn::LoadU(d32, a + i), hn::LoadU(d32, b + i)), d32, a + i);
-#endif
-  for (; i < count; ++i) a[i] = op(a[i], b[i]);
-}
-
 bool are_within_here(const int32_t* values, int64_t count, int32_t low, int32_t high) {
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
@@ -250,30 +332,6 @@ bool are_within_here(const int32_t* values, int64_t count, int32_t low, int32_t 
   return std::all_of(values + i, values + count, [&](int32_t value) { return value >= low && value <= high; });
 }
 
-struct AddOp {
-  HWY_INLINE auto operator()(auto x, auto y) const { return x + y; }
-};
-struct SubOp {
-  HWY_INLINE auto operator()(auto x, auto y) const { return x - y; }
-};
-struct MulOp {
-  HWY_INLINE auto operator()(auto x, auto y) const { return x * y; }
-};
-
-void combine_here(Combine op, int32_t* a, const int32_t* b, int64_t count) {
-  switch (op) {
-    case Combine::kAdd:
-      return combine_with(a, b, count, AddOp());
-    case Combine::kSub:
-      return combine_with(a, b, count, SubOp());
-    case Combine::kMul:
-      return combine_with(a, b, count, MulOp());
-    case Combine::kDiv:
-      break;
-  }
-  CARINA_UNREACHABLE("operation of integers", static_cast<int>(op));
-}
-
 }  // namespace
 }  // namespace carina::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -283,7 +341,6 @@ namespace carina::kernels {
 
 HWY_EXPORT(scale_rows_here);
 HWY_EXPORT(take_row_terms_here);
-HWY_EXPORT(combine_here);
 HWY_EXPORT(are_within_here);
 
 void scale_rows(const ScaleRows& job) {
@@ -292,10 +349,6 @@ void scale_rows(const ScaleRows& job) {
 
 bool are_within(const int32_t* values, int64_t count, int32_t low, int32_t high) {
   return HWY_DYNAMIC_DISPATCH(are_within_here)(values, count, low, high);
-}
-
-void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(combine_here)(op, a, b, count);
 }
 
 void take_row_terms(const RowTerms& job) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "kernels/micro/microkernels.h"
 
@@ -15,11 +16,13 @@ std::optional<int32_t> left_shift_of(int32_t multiplier, int shift) {
   if (!std::has_single_bit(m) || std::countr_zero(m) < shift) return {};
   return std::countr_zero(m) - shift;
 }
+
 }  // namespace
 
 std::optional<Scales> make_scales(const ScaleRequest& request) {
   Scales scales;
   scales.per_channel = request.multiplier.size() > 1;
+  scales.bound = request.bound;
   const int64_t count = scales.per_channel ? padded(request.channels) : kLanes;
   for (int64_t c = 0; c < count; ++c) {
     const size_t from = scales.per_channel ? static_cast<size_t>(std::min(c, request.channels - 1)) : 0;
@@ -38,6 +41,54 @@ std::optional<Scales> make_scales(const ScaleRequest& request) {
   }
   if (!scales.per_channel) scales.left_shift = left_shift_of(request.multiplier[0], request.shift[0]);
   return scales;
+}
+
+namespace {
+
+// Proves that `form` gives the results of a RESCALE to all i8, or returns false. Neither function falls, so they are
+// equal if each result begins at the same value. `shift` is at most kLargestShift.
+//   Example: multiplier / 2^shift = 1 / 3, zero point 0: the result is at least 5 from 14 on. The form must give less
+//   for 13 and not for 14.
+bool is_exact(const Scales::InFloats& form, const Scales& s, int shift) {
+  const auto result = [&](int64_t value) {
+    return std::nearbyint(static_cast<float>(static_cast<int32_t>(value)) * form.factor + form.addend);
+  };
+  const int64_t first = -s.bound - 1;
+  for (int64_t t = s.low + 1; t <= s.high; ++t) {
+    const int64_t wanted = (t - s.output_zp) * (int64_t{1} << shift) - (int64_t{1} << (shift - 1));
+    const int64_t divisor = s.multiplier.front();
+    const int64_t begin = wanted / divisor + (wanted % divisor > 0 ? 1 : 0);  // rounded up
+    const int64_t before = std::min(begin - 1, s.bound), at = std::max(begin, first);
+    if (before >= first && result(before) >= static_cast<float>(t)) return false;
+    if (at <= s.bound && result(at) < static_cast<float>(t)) return false;
+  }
+  return true;
+}
+
+// The form in floats of a RESCALE of i32 to i8, if there is one. Products of two bytes mostly have one, sums not: the
+// scale of sums is so small that neighboring values differ by less than what a float resolves.
+std::optional<Scales::InFloats> float_form_of(const Scales& s) {
+  constexpr int kLargestShift = 52;          // thresholds below 2^62
+  constexpr int64_t kLargest = 1 << 24;      // of the values, which a float holds exactly
+  constexpr float kLargestResult = 1 << 30;  // that fits an integer
+  const int shift = kUpper + s.after.front() - s.before.front();
+  if (s.per_channel || s.doubled || s.left_shift || s.multiplier.front() == 0 || s.bound >= kLargest ||
+      shift > kLargestShift || s.input_zp != 0)
+    return std::nullopt;
+  const auto factor = static_cast<float>(std::ldexp(s.multiplier.front(), -shift));
+  if (factor * static_cast<float>(s.bound + 1) > kLargestResult) return std::nullopt;
+  // A value between two results is rounded up; nearest integers round it to the even one.
+  for (const float extra : {0.0F, 0x1p-16F, 0x1p-15F}) {
+    const Scales::InFloats form{.factor = factor, .addend = static_cast<float>(s.output_zp) + extra};
+    if (is_exact(form, s, shift)) return form;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void find_float_form(Scales& scales) {
+  scales.in_floats = float_form_of(scales);
 }
 
 void settle(Scales& scales, DType out_type) {

@@ -37,8 +37,9 @@ Result<void> finish(Selection& s, Window& window, const Epilogue& epilogue) {
 
 namespace {
 
-// Whether an axis has a stride that the NPU does not support. A few outputs are cheaper one by one.
-bool has_large_stride(int64_t stride, int64_t taps, int64_t outputs) {
+// Whether an axis has a stride that the NPU does not support, and fewer taps than outputs. Otherwise one operation for
+// each output (emit_window.cpp) is cheaper than one for each tap.
+bool computes_by_taps(int64_t stride, int64_t taps, int64_t outputs) {
   return stride > npu::kMaxStride && taps > 1 && outputs > taps;
 }
 
@@ -46,7 +47,7 @@ bool has_large_stride(int64_t stride, int64_t taps, int64_t outputs) {
 void largest_by_taps(Selection& s, Window& window, size_t axis, int64_t outputs) {
   int64_t& stride = axis == 1 ? window.kernel.stride_y : window.kernel.stride_x;
   int64_t& taps = axis == 1 ? window.kernel.height : window.kernel.width;
-  if (!has_large_stride(stride, taps, outputs)) return;
+  if (!computes_by_taps(stride, taps, outputs)) return;
   const auto tap = [&](int64_t i) {
     Operand operand = window.ifm;
     operand.view = stepped_axis(window.ifm.view, axis, i, stride, outputs);
@@ -87,7 +88,7 @@ Result<void> select_max_pool(Selection& s) {
   const bool side_by_side = k.stride_y == k.height && k.stride_x == k.width && window.padding == Padding{} &&
                             is_dense(window.ifm.view) && may_separate_pools(s);
   if (!side_by_side &&
-      (has_large_stride(k.stride_y, k.height, out[1]) || has_large_stride(k.stride_x, k.width, out[2]))) {
+      (computes_by_taps(k.stride_y, k.height, out[1]) || computes_by_taps(k.stride_x, k.width, out[2]))) {
     pad_with_min(s, window);
     for (const size_t axis : {size_t{2}, size_t{1}}) largest_by_taps(s, window, axis, out[static_cast<int64_t>(axis)]);
   }

@@ -225,6 +225,62 @@ TEST(FusedChains, rescaled_operands_and_results_match_their_nodes) {
   }
 }
 
+// A RESCALE by 2^bits of bytes.
+ValueId add_shift(Builder& b, Random& random, ValueId value, int bits) {
+  const Shape shape = b.graph()[value].shape;
+  const Tensor zero = b.graph()[value].dtype == kInt8 ? random_integers<int8_t>(random, kInt8, {1}, -128, 127)
+                                                      : zero_point(b.graph()[value].dtype);
+  return b.add(
+      TosaOp::RESCALE,
+      {value, b.constant(testing::i32({1}, {1 << 30})), b.constant(testing::i8({1}, {static_cast<int8_t>(30 - bits)})),
+       b.constant(zero), b.constant(zero_point(kInt32))},
+      kInt32, shape,
+      {{"scale32", true},
+       {"rounding_mode", int64_t{1}},
+       {"per_channel", false},
+       {"input_unsigned", false},
+       {"output_unsigned", false}});
+}
+
+// The operators of a norm: the RESCALE of the input has three readers, a sum, a square and a difference, whose second
+// operand repeats along `axis`.
+Chain norm_of(Random& random, const Shape& shape, int64_t axis, DType type, bool is_seen) {
+  Builder b;
+  Chain chain;
+  const ValueId x = b.input("x", type, shape);
+  chain.inputs.push_back(random_operand(random, type, shape));
+  Shape reduced = shape;
+  reduced[static_cast<size_t>(axis)] = 1;
+  const ValueId wide = add_shift(b, random, x, 0);
+  if (is_seen) b.output(wide);
+  const ValueId sum = b.add(TosaOp::REDUCE_SUM, {wide}, kInt32, reduced, {{"axis", axis}});
+  const ValueId mean = add_rescale(b, random, sum, kInt8, 38);
+  const ValueId product_shift = b.constant(zero_point(kInt8));
+  const ValueId square = b.add(TosaOp::MUL, {wide, wide, product_shift}, kInt32, shape);
+  b.output(add_rescale(b, random, square, random() % 2 == 0 ? kInt8 : kInt16, type == kInt8 ? 40 : 54));
+  std::vector<ValueId> difference{add_shift(b, random, x, 5), add_rescale(b, random, mean, kInt32, 26)};
+  if (random() % 2 == 0) std::swap(difference[0], difference[1]);
+  const ValueId centered = b.add(TosaOp::SUB, difference, kInt32, shape);
+  b.output(add_rescale(b, random, centered, kInt8, 38));
+  for (const TosaOp op : {TosaOp::REDUCE_MAX, TosaOp::REDUCE_MIN})
+    b.output(b.add(op, {x}, type, reduced, {{"axis", axis}, {"nan_mode", int64_t{1}}}));
+  chain.module = std::move(b.module);
+  return chain;
+}
+
+TEST(FusedChains, norms_match_their_nodes) {
+  Random random(22);
+  for (const Shape& shape : {Shape{3, 70, 41}, Shape{2, 5, 3000}, Shape{1, 33, 4}}) {
+    for (int64_t axis = 0; axis < 3; ++axis) {
+      for (const DType type : {kInt8, kInt16}) {
+        SCOPED_TRACE(to_string(shape) + ", axis " + std::to_string(axis));
+        const Chain chain = norm_of(random, shape, axis, type, random() % 3 == 0);
+        expect_same_bits(chain.module, chain.inputs, {.threads = testing::kOneDivision});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 }  // namespace carina::interpret
