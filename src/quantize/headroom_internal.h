@@ -21,8 +21,8 @@ enum class Headroom {
   kNeedless,  // it saturates, and did so in what was seen (tanh of 2): clipping changes little
   kHarmful,   // it is steep near operands that were seen, or oscillates (tan), or its domain ends (asin)
 };
-// Functions that are steep near 0, as 1/sqrt(x) is, or turn fast, as sin(x) does, need headroom if clipping is expected to lose more than wider
-// segments do, which depends on how near to 0 operands were, and on how many were seen.
+// Functions that are steep near 0, as 1/sqrt(x) is, or turn fast, as sin(x) does, need headroom if clipping is expected
+// to lose more than wider segments do, which depends on how near to 0 operands were, and on how many were seen.
 //   Example: of 16 operands (256), the smallest may be 1/92 (1/47) of the largest.
 Headroom headroom_for(const ir::Node& function, const RangeObserver& seen);
 
