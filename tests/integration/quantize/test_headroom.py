@@ -38,7 +38,8 @@ FUNCTIONS = {
     "hypot": lambda x: torch.hypot(x, x.flip(-1)),
     "rms_norm": lambda x: functional.rms_norm(x, [12]),
 }
-STEEP = ("cosine", "exp", "square", "log", "root", "hypot", "rms_norm")  # what is twice the range is not twice the input
+# What is twice the range is not twice the input.
+STEEP = ("cosine", "exp", "square", "log", "root", "hypot", "rms_norm")
 CALIBRATED = 8
 
 
