@@ -4,7 +4,6 @@
 //   A RESCALE of the first by a power of 2 is computed in the registers of the subtraction.
 
 #include <algorithm>
-#include <cstring>
 
 #include "interpret/checks_internal.h"
 #include "interpret/elementwise_blocks_internal.h"
@@ -42,6 +41,12 @@ struct Rescaled {
                          .rows = 1,
                          .first = 0,
                          .channels = count});
+  }
+
+  // The same of rows that are `stride` elements apart, to adjacent rows.
+  void run(const std::byte* in, int64_t stride, int64_t rows, int64_t columns, int32_t* out) const {
+    for (int64_t r = 0; r < rows; ++r)
+      run(in + static_cast<size_t>(r * stride) * element_bytes(type), columns, out + r * columns);
   }
 };
 
@@ -92,29 +97,23 @@ struct RescaledBinary {
               .stride = stride,
               .zero_point = operand.scales.input_zp,
               .left_shift = *operand.scales.left_shift};
-    for (int64_t r = 0; r < block.rows; ++r)
-      operand.run(data + static_cast<size_t>(r * stride) * element_bytes(operand.type), block.columns,
-                  own + r * block.columns);
+    operand.run(data, stride, block.rows, block.columns, own);
     return {.data = own, .type = kInt32, .stride = block.columns};
   }
 
   // The rows of the second operand, rescaled to `own`.
   [[nodiscard]] kernels::RowsI32 second_rows(const Call& call, const Blocks<2>::Block& block, int32_t* own) const {
-    const Rescaled& operand = operands[1 - first];
-    const size_t bytes = element_bytes(operand.type);
-    const std::byte* data = at(call, 1 - first, block.row, block.column);
-    const int64_t stride = blocks.stride(1 - first, block.columns);
     if (op == CombineIntegers::kSquare) return {.data = own, .stride = 0, .repeats = true};
+    const Rescaled& operand = operands[1 - first];
+    const std::byte* data = at(call, 1 - first, block.row, block.column);
     const bool repeats = blocks.walk.inner_stride[1 - first] == 0;
-    if (stride == 0 || stride == (repeats ? 1 : block.columns)) {
-      const int64_t rows = stride == 0 ? 1 : block.rows, columns = repeats ? 1 : block.columns;
-      operand.run(data, rows * columns, own);
-      return {.data = own, .stride = stride, .repeats = repeats};
+    const int64_t columns = repeats ? 1 : block.columns, stride = blocks.stride(1 - first, block.columns);
+    if (stride != 0 && stride != columns) {
+      operand.run(data, stride, block.rows, columns, own);
+      return {.data = own, .stride = columns, .repeats = repeats};
     }
-    const int64_t columns = repeats ? 1 : block.columns;
-    for (int64_t r = 0; r < block.rows; ++r)
-      operand.run(data + static_cast<size_t>(r * stride) * bytes, columns, own + r * columns);
-    return {.data = own, .stride = columns, .repeats = repeats};
+    operand.run(data, stride == 0 ? columns : block.rows * columns, own);
+    return {.data = own, .stride = stride, .repeats = repeats};
   }
 
   void run_block(const Call& call, const Blocks<2>::Block& block, int32_t* left, int32_t* right) const {

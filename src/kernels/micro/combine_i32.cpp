@@ -9,6 +9,7 @@
 
 #include "carina/check.h"
 #include "kernels/micro/microkernels.h"
+#include "kernels/micro/widen_inl.h"
 
 // Sums, differences and products of integer rows. The first operand may be narrow, with a zero point and a scale of
 // 2^left_shift; the second may repeat one value.
@@ -37,16 +38,6 @@ struct Square {
   HWY_INLINE V32 operator()(V32 a, V32) const { return hn::Mul(a, a); }
 };
 
-template <typename In>
-HWY_INLINE V32 load(const In* in) {
-  const D32 d32;
-  if constexpr (sizeof(In) == 4) {
-    return hn::LoadU(d32, in);
-  } else {
-    return hn::PromoteTo(d32, hn::LoadU(hn::Rebind<In, D32>(), in));
-  }
-}
-
 // The value of an element. `kShifts`: as NarrowRows says; otherwise the zero point and the shift are 0.
 template <bool kShifts>
 struct Value {
@@ -55,8 +46,8 @@ struct Value {
 
   template <typename In>
   HWY_INLINE V32 operator()(const In* in) const {
-    if constexpr (sizeof(In) == 4) return load(in);
-    const V32 value = hn::Sub(load(in), zero_point);
+    if constexpr (sizeof(In) == 4) return load_i32(in);
+    const V32 value = hn::Sub(load_i32(in), zero_point);
     if constexpr (kShifts) return hn::ShiftLeftSame(value, left_shift);
     return value;
   }

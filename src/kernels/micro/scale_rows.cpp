@@ -10,6 +10,7 @@
 
 #include "carina/check.h"
 #include "kernels/micro/microkernels.h"
+#include "kernels/micro/widen_inl.h"
 #include "kernels/micro/within.h"
 
 // RESCALE of rows: out = clamp((value - in_zp) * multiplier >> shift, rounded, + out_zp), per tensor or per channel.
@@ -89,16 +90,6 @@ HWY_INLINE V32 scale(V32 value, const Factors& f) {
   return hn::OddEven(hn::BitCast(d32, odd), upper_even) >> f.after;
 }
 
-template <typename In>
-HWY_INLINE V32 load(const In* in) {
-  const D32 d32;
-  if constexpr (sizeof(In) == 4) {
-    return hn::LoadU(d32, in);
-  } else {
-    return hn::PromoteTo(d32, hn::LoadU(hn::Rebind<In, D32>(), in));
-  }
-}
-
 template <typename Out>
 HWY_INLINE void store(V32 value, Out* out) {
   const D32 d32;
@@ -130,7 +121,7 @@ void scale_block_with(const ScaleRows& job) {
   if (!PerChannel && job.rows == 1 && job.column == nullptr) {  // nothing depends on the channel
     const Factors factors = load_factors(s, 0);
     const V32 zp = hn::Set(d32, s.input_zp);
-    for (; i + lanes <= job.channels; i += lanes) store(scaled(hn::Sub(load(in + i), zp), factors), out + i);
+    for (; i + lanes <= job.channels; i += lanes) store(scaled(hn::Sub(load_i32(in + i), zp), factors), out + i);
   }
   for (; i < job.channels; i += lanes) {
     const int64_t c = job.first + i;
@@ -139,7 +130,7 @@ void scale_block_with(const ScaleRows& job) {
     const V32 offset = job.column == nullptr ? zp : hn::Sub(zp, hn::LoadU(d32, job.column + c));
     if (i + lanes <= job.channels) {
       for (int64_t r = 0; r < job.rows; ++r)
-        store(scaled(hn::Sub(load(in + r * job.in_stride + i), offset), factors), out + r * job.out_stride + i);
+        store(scaled(hn::Sub(load_i32(in + r * job.in_stride + i), offset), factors), out + r * job.out_stride + i);
       continue;
     }
     const int64_t rest = job.channels - i;
@@ -147,7 +138,7 @@ void scale_block_with(const ScaleRows& job) {
     Out tail_out[kLanes];
     for (int64_t r = 0; r < job.rows; ++r) {
       std::copy_n(in + r * job.in_stride + i, rest, tail_in);
-      store(scaled(hn::Sub(load(tail_in), offset), factors), tail_out);
+      store(scaled(hn::Sub(load_i32(tail_in), offset), factors), tail_out);
       std::copy_n(tail_out, rest, out + r * job.out_stride + i);
     }
   }

@@ -271,7 +271,6 @@ struct HardSwish {
   Multiplier reluish;
 };
 
-// x * relu6(x + 3) / 6 in 16 bits: the input with 7 more bits; the second factor as a number in [0, 1] of 15 bits.
 // gemmlowp's division by 2^log2 in 16 bits, whose mask of the remainder wraps above 15.
 int16_t rounding_divide_16(int16_t value, int log2) {
   const auto mask = static_cast<int16_t>((int64_t{1} << log2) - 1);
@@ -279,6 +278,7 @@ int16_t rounding_divide_16(int16_t value, int log2) {
   return static_cast<int16_t>((value >> log2) + (remainder > threshold ? 1 : 0));
 }
 
+// x * relu6(x + 3) / 6 in 16 bits: the input with 7 more bits; the second factor as a number in [0, 1] of 15 bits.
 int64_t hard_swish_of(const HardSwish& p, int64_t x) {
   const auto fine = static_cast<int16_t>((static_cast<int32_t>(x) - p.in_zp) * (1 << 7));
   const int16_t scaled = high_multiply_16(fine, reduced(p.output.multiplier));
