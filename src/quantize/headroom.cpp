@@ -115,4 +115,8 @@ Headroom headroom_for(const ir::Node& function, const RangeObserver& seen) {
   }
 }
 
+bool saturates(AtenOp function) {
+  return function == AtenOp::sigmoid_default || function == AtenOp::tanh_default || function == AtenOp::erf_default;
+}
+
 }  // namespace carina::quantize

@@ -26,4 +26,7 @@ enum class Headroom {
 //   Example: of 16 operands (256), the smallest may be 1/92 (1/47) of the largest.
 Headroom headroom_for(const ir::Node& function, const RangeObserver& seen);
 
+// Whether a function is flat where its operands are large, as the gates of recurrent cells are.
+bool saturates(AtenOp function);
+
 }  // namespace carina::quantize

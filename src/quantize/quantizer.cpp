@@ -17,6 +17,7 @@
 #include "quantize/fine_weights_internal.h"
 #include "quantize/headroom_internal.h"
 #include "quantize/known_bounds_internal.h"
+#include "quantize/recurrences_internal.h"
 #include "quantize/weight_parameters_internal.h"
 #include "quantize/weight_rounding_internal.h"
 #include "quantize/wide_steps_internal.h"
@@ -296,6 +297,7 @@ class Quantizer {
       if (may_exceed(group) && !tells_infinity[group]) seen = with_room(seen, limits[group]);
       parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), schemes[group]);
     });
+    widen_states_of_recurrences(graph_, groups, parameters);
     for (size_t i = 0; i < graph_.states.size(); ++i) {
       const auto known = with_.options.state_limits.find(graph_.states[i].name);
       const size_t group = groups[graph_.state_input(i).index()];

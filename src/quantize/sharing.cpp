@@ -137,7 +137,7 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, 
     const ValueId before = graph.state_input(i), after = graph.state_output(i);
     if (has_float_values(graph, before) && !graph[after].constant) groups.join(before.index(), after.index());
   }
-  if (extrema == Extrema::kShare) join_steps_of_recurrences(graph, left_float, groups);
+  if (extrema == Extrema::kShare) join_gates_of_recurrences(graph, left_float, groups);
   for (size_t v = 0; v < graph.values.size(); ++v) sharing.group[v] = groups.find(v);
   return sharing;
 }

@@ -19,6 +19,7 @@
 
 #include "facts/aten_traits.h"
 #include "facts/cpu_costs.h"
+#include "quantize/headroom_internal.h"
 #include "quantize/sharing.h"
 
 namespace carina::quantize {
@@ -32,10 +33,6 @@ constexpr int64_t kMaxUsesOfWeights = 8, kTableBytes = 2048, kMinWeightsPerTable
 // The CPU's call of the delegate, and of the kernels that quantize the inputs and dequantize the outputs. Flash gives
 // about a byte in a cycle.
 constexpr int64_t kCyclesOfStart = kCpuCostOfDelegateCall + 2 * kCpuCostOfCall;
-
-bool saturates(AtenOp op) {
-  return op == AtenOp::sigmoid_default || op == AtenOp::tanh_default || op == AtenOp::erf_default;
-}
 
 bool has_wide_table(const Node& node) {
   return node.op.is_aten() && traits_of(node.op.aten()).family == AtenFamily::kFunction && !saturates(node.op.aten());

@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "graphs.h"
+#include "quantize/recurrences_internal.h"
 #include "quantize/sharing.h"
 
 namespace carina::quantize {
@@ -83,6 +87,45 @@ TEST(Recurrences, heads_with_the_same_weights_share_nothing) {
   const Names names{b};
   EXPECT_NE(names.group(sharing, "score0"), names.group(sharing, "score1"));
   EXPECT_NE(names.group(sharing, "p0"), names.group(sharing, "p1"));
+}
+
+// Parameters of all values, each its own group: int16 with a scale that grows by value.
+std::vector<std::optional<Quantization>> growing(const GraphBuilder& b) {
+  std::vector<std::optional<Quantization>> parameters;
+  for (size_t v = 0; v < b.graph.values.size(); ++v)
+    parameters.push_back(
+        Quantization{.dtype = DType::kInt16, .scales = {1.0 + static_cast<double>(v)}, .zero_points = {0}});
+  return parameters;
+}
+
+TEST(Recurrences, wide_states_have_the_widest_range_of_all_steps) {
+  const GraphBuilder b = two_steps();
+  std::vector<size_t> group(b.graph.values.size());
+  std::iota(group.begin(), group.end(), size_t{0});
+  std::vector<std::optional<Quantization>> parameters = growing(b);
+  const auto before = parameters;
+  widen_states_of_recurrences(b.graph, group, parameters);
+  for (size_t v = 0; v < group.size(); ++v) {
+    const std::string& name = b.graph.values[v].name;
+    const auto scale_of = [&](std::string_view wanted) {
+      return before[static_cast<size_t>(std::ranges::find(b.graph.values, wanted, &ir::Value::name) -
+                                        b.graph.values.begin())]
+          ->scale();
+    };
+    const double wanted = name == "state0" ? scale_of("state1") : name == "h0" ? scale_of("h1") : scale_of(name);
+    EXPECT_EQ(parameters[v]->scale(), wanted) << name;
+  }
+}
+
+TEST(Recurrences, states_with_8_bits_keep_their_ranges) {
+  const GraphBuilder b = two_steps();
+  std::vector<size_t> group(b.graph.values.size());
+  std::iota(group.begin(), group.end(), size_t{0});
+  std::vector<std::optional<Quantization>> parameters = growing(b);
+  for (auto& one : parameters) one->dtype = DType::kInt8;
+  const auto before = parameters;
+  widen_states_of_recurrences(b.graph, group, parameters);
+  EXPECT_EQ(parameters, before);
 }
 
 }  // namespace
