@@ -15,11 +15,11 @@ double bits_of_choice(double rate) {
 }
 
 // The weights of a block's order, with its padding.
-double padded_weights(const Step& subop, const BlockConfig& block, const Context& context) {
+double padded_weights(const Step& subop, const BlockConfig& block, const Family& family, const Target& target) {
   const bool depthwise = subop.kind == StepKind::kDepthwise;
   const Weights shape{
       .height = subop.kernel.height, .width = subop.kernel.width, .in_channels = depthwise ? 1 : subop.ifm.depth};
-  const npu::WeightTraversal order = context.family.traversal(subop, block, shape, context.target);
+  const npu::WeightTraversal order = family.traversal(subop, block, shape, target);
   double all = 0;
   for (int stream = 0; stream < npu::stream_count(order); ++stream)
     all += static_cast<double>(npu::sequence_length(order, stream));
@@ -43,24 +43,33 @@ double fast_bytes(double all, const BlockConfig& block, const WeightFacts& facts
   return std::ceil(all * bits / 8) + kHeaderBytes;
 }
 
+double scale_bytes_of(const Step& subop) {
+  return static_cast<double>(round_up<int64_t>(npu::kScaleEntryBytes * subop.ofm.depth, 16));
+}
+
 }  // namespace
 
-Feed expected_feed(const Step& subop, const BlockConfig& block, const Context& context) {
+Feed expected_feed(const Step& subop, const BlockConfig& block, const Family& family, const Target& target,
+                   const WeightFacts& facts) {
   Feed feed;
-  if (!subop.weights.valid()) return feed;
-  feed.scale_bytes = static_cast<double>(round_up<int64_t>(npu::kScaleEntryBytes * subop.ofm.depth, 16));
-  if (!subop.is_convolution() || subop.weights.index() >= context.weights.size()) return feed;
-  const WeightFacts& facts = context.weights[subop.weights.index()];
+  feed.scale_bytes = scale_bytes_of(subop);
   const int64_t each = subop.kernel.taps() * (subop.kind == StepKind::kDepthwise ? 1 : subop.ifm.depth);
   const auto given = static_cast<double>(each * subop.ofm.depth);
   constexpr double kHeaderBytes = 16;
-  const double all = padded_weights(subop, block, context);
+  const double all = padded_weights(subop, block, family, target);
   feed.weight_bytes = block.format == npu::WeightFormat::FWD
                           ? fast_bytes(all, block, facts)
                           : std::ceil(bits_of_weights(given, all, facts) / 8) + kHeaderBytes;
   // Padding zeros are decoded as fast as other zeros.
   if (all > 0) feed.zero_rate = std::clamp((all - given + facts.zero_rate * given) / all, 0.0, 1.0);
   return feed;
+}
+
+Feed expected_feed(const Step& subop, const BlockConfig& block, const Context& context) {
+  if (!subop.weights.valid()) return {};
+  if (!subop.is_convolution() || subop.weights.index() >= context.weights.size())
+    return {.scale_bytes = scale_bytes_of(subop)};
+  return expected_feed(subop, block, context.family, context.target, context.weights[subop.weights.index()]);
 }
 
 }  // namespace carina::plan

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -420,19 +421,44 @@ KernelCycles OperationCost::of(const BlockConfig& b, const Feed& feed, double ma
   return cycles;
 }
 
-double cheapest_cycles(Step step, const Family& family, const Target& target) {
+namespace {
+
+// The step's feature maps are in two storages of these spaces; ifm2 is in that of ifm.
+double cheapest_cycles(Step step, const Family& family, const Target& target, const MapSpaces& spaces,
+                       const std::function<Feed(const Step&, const BlockConfig&)>& feed_of) {
   Schedule schedule;
-  schedule.storages.push_back({.space = working_space(target, family)});
-  schedule.tensors.push_back({.storage = StorageId(0)});
-  for (FeatureMap* map : {&step.ofm, &step.ifm, &step.ifm2}) map->tensor = TensorId(0);
+  for (const Space space : {spaces.ofm, spaces.ifm}) {
+    schedule.tensors.push_back({.storage = StorageId(schedule.storages.size())});
+    schedule.storages.push_back({.space = space});
+  }
+  step.ofm.tensor = TensorId(0);
+  step.ifm.tensor = step.ifm2.tensor = TensorId(1);
   const KernelCost cost(schedule, family, target);
-  Feed feed;
-  if (step.per_channel) feed.scale_bytes = static_cast<double>(npu::kScaleEntryBytes * step.ofm.depth);
   OperationCost operation(cost, step);
   double cycles = std::numeric_limits<double>::infinity();
   for (const BlockConfig& block : family.legal_blocks(step, target))
-    cycles = std::min(cycles, operation.of(block, feed, cycles).total);
+    cycles = std::min(cycles, operation.of(block, feed_of(step, block), cycles).total);
   return cycles;
+}
+
+}  // namespace
+
+double cheapest_cycles(Step step, const Family& family, const Target& target, const MapSpaces& spaces,
+                       const std::optional<WeightFacts>& weights) {
+  const Space working = working_space(target, family);
+  return cheapest_cycles(std::move(step), family, target, spaces, [&](const Step& subop, const BlockConfig& block) {
+    Feed feed = weights ? expected_feed(subop, block, family, target, *weights) : Feed{};
+    feed.weights_from = feed.scales_from = working;
+    return feed;
+  });
+}
+
+double cheapest_cycles(Step step, const Family& family, const Target& target) {
+  const Space working = working_space(target, family);
+  Feed feed;
+  if (step.per_channel) feed.scale_bytes = static_cast<double>(npu::kScaleEntryBytes * step.ofm.depth);
+  return cheapest_cycles(std::move(step), family, target, {.ofm = working, .ifm = working},
+                         [&](const Step&, const BlockConfig&) { return feed; });
 }
 
 }  // namespace carina::plan

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "npu/cost/channel.h"
@@ -26,6 +27,9 @@ struct Feed {
 
 // The Feed that a subop is expected to have once its weights are encoded in the order of a block.
 Feed expected_feed(const Step& subop, const BlockConfig& block, const Context& context);
+// The same for a convolution with such weights.
+Feed expected_feed(const Step& subop, const BlockConfig& block, const Family& family, const Target& target,
+                   const WeightFacts& facts);
 
 struct KernelCycles {
   double total = 0;
@@ -123,8 +127,17 @@ class OperationCost {
   std::vector<int64_t> column_reads_;  // by width of blocks; 0: not known
 };
 
-// The cycles of a step in its cheapest block. Its feature maps are in the working space with their channels last, and
-// its scales among the constants; its weights take no time. Selection compares forms of one operator by it.
+// The spaces of a step's feature maps; ifm2 is in that of ifm.
+struct MapSpaces {
+  Space ofm = Space::kArena;
+  Space ifm = Space::kArena;
+};
+
+// The cycles of a step in its cheapest block. Its feature maps have their channels last. Weights such as `weights` and
+// their scales were copied to the working space before. Selection compares forms of one operator by it.
+double cheapest_cycles(Step step, const Family& family, const Target& target, const MapSpaces& spaces,
+                       const std::optional<WeightFacts>& weights);
+// The same with feature maps in the working space, scales among the constants, and weights that take no time.
 double cheapest_cycles(Step step, const Family& family, const Target& target);
 
 }  // namespace carina::plan

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "npu/cost/cost.h"
 #include "plan/cost/cost.h"
+#include "plan/cost/kernel_cost.h"
 
 namespace carina::plan {
 
@@ -40,6 +42,16 @@ double cycles_of(const Selection& s, const Step& step) {
     best = std::min(best, std::max(cost.npu_cycles, bytes / bytes_per_cycle));
   }
   return best;
+}
+
+double cheapest_cycles_in_place(const Selection& s, Step step, const std::optional<WeightFacts>& weights) {
+  const auto space_of = [&](TensorId tensor) {
+    const TensorKind kind = s.network()[tensor].kind;
+    const bool is_fixed = kind == TensorKind::kInput || kind == TensorKind::kOutput;
+    return is_fixed ? Space::kArena : working_space(s.target(), s.family());
+  };
+  const MapSpaces spaces{.ofm = space_of(step.ofm.tensor), .ifm = space_of(step.ifm.tensor)};
+  return cheapest_cycles(std::move(step), s.family(), s.target(), spaces, weights);
 }
 
 }  // namespace carina::plan

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "carina/check.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/selection.h"
 #include "tensor/elements.h"
 
@@ -154,6 +155,33 @@ bool Selection::read_by_channels(ir::ValueId id) const {
            op == ir::Op(TosaOp::TRANSPOSE_CONV2D) || op == ir::Op(TosaOp::MAX_POOL2D) ||
            op == ir::Op(TosaOp::AVG_POOL2D) || op == ir::Op(TosaOp::MATMUL);
   });
+}
+
+std::optional<std::vector<int64_t>> Selection::order_of_part(ir::ValueId id, ir::NodeId reader) const {
+  if (graph_[reader].op == ir::Op(TosaOp::SLICE)) reader = sole_user(graph_[reader].outputs[0]);
+  if (!reader.valid() || graph_[reader].op != ir::Op(TosaOp::TRANSPOSE)) return std::nullopt;
+  const ir::ValueId transposed = graph_[reader].outputs[0];
+  if (is_output(id) || !read_by_channels(transposed)) return std::nullopt;
+  return graph_[reader].attributes.integers("perms");
+}
+
+void Selection::transpose_for_parts(ir::ValueId id) {
+  std::optional<std::vector<int64_t>> perms;
+  int64_t elements = 0;
+  for (const ir::NodeId reader : users(id)) {
+    const auto order = order_of_part(id, reader);
+    if (!order || (perms && *order != *perms)) return;
+    perms = order;
+    const Shape part = shape(graph_[reader].outputs[0]);
+    const auto channels = static_cast<size_t>(order->back());
+    if (graph_[reader].op == ir::Op(TosaOp::SLICE) && part[channels] < shape(id)[channels]) return;
+    elements += part.elements();
+  }
+  if (users(id).size() < 2 || elements < shape(id).elements() || states_[id.index()].narrow) return;
+  const Operand as_it_is = plain(id);
+  const Operand transposed{.view = permuted(as_it_is.view, *perms), .type = as_it_is.type};
+  const Operand dense = with_dense_channels(*this, transposed);
+  states_[id.index()].plain = Operand{.view = permuted(dense.view, inverse(*perms)), .type = dense.type};
 }
 
 void Selection::close(ir::ValueId id, const View& view, ElementType type) {

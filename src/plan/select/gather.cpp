@@ -1,13 +1,15 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <optional>
 
+#include "base/checked_math.h"
 #include "facts/npu_targets.h"
-#include "plan/cost/kernel_cost.h"
 #include "plan/network/boxes.h"
 #include "plan/select/emit_internal.h"
+#include "plan/select/estimate_internal.h"
 #include "plan/select/weights_internal.h"
 
 namespace carina::plan {
@@ -173,8 +175,32 @@ std::vector<Step> transposing_pools(const Selection& s, const View& dst, const V
 
 double cycles_of_pools(const Selection& s, std::span<const Step> pools) {
   double cycles = 0;
-  for (const Step& pool : pools) cycles += cheapest_cycles(pool, s.family(), s.target());
+  for (const Step& pool : pools) cycles += cheapest_cycles_in_place(s, pool);
   return cycles;
+}
+
+// Filters that pick one of `elements` each. One bit tells the nonzero weights from each other, since all are 1.
+WeightFacts facts_of_picks(int64_t elements) {
+  const double nonzero = 1.0 / static_cast<double>(elements), zero = 1 - nonzero;
+  const double bits = nonzero + (zero > 0 ? -nonzero * std::log2(nonzero) - zero * std::log2(zero) : 0);
+  return {.bits_per_weight = bits, .zero_rate = zero};
+}
+
+// The cycles of one of several equal operations, which need not wait for each other.
+double cycles_of_pick(const Selection& s, Step one, int64_t elements) {
+  one.sparse_weights = s.uses_sparse_weights();
+  one.per_channel = true;
+  return cheapest_cycles_in_place(s, std::move(one), facts_of_picks(elements));
+}
+
+// What the first of these operations waits for its filters at the start of a network. Later ones are loaded beside
+// earlier operations. estimate(0.5): of the latency, since the operation reads its input in the same time.
+double wait_for_filters(const Selection& s) {
+  constexpr size_t kFewSteps = 2;
+  constexpr double kShareOfLatency = 0.5;
+  const Target& target = s.target();
+  const npu::MemoryPort& port = target.system.ports[static_cast<size_t>(target.memory.constants_port)];
+  return s.network().steps.size() < kFewSteps ? kShareOfLatency * port.read_latency_cycles : 0;
 }
 
 // The operations of one size are alike, so one of them is estimated.
@@ -183,26 +209,31 @@ double cycles_of_rows(const Selection& s, const View& dst, const View& src, size
   const int64_t count = std::min(kFilters, dst.axes[channels].size);
   const auto& [size, to_stride] = dst.axes[width];
   const Step one{.kind = StepKind::kConv,
-                 .ofm = {.width = size, .depth = count, .stride_x = to_stride, .type = type},
-                 .ifm = {.height = count,
+                 .ofm = {.tensor = dst.tensor, .width = size, .depth = count, .stride_x = to_stride, .type = type},
+                 .ifm = {.tensor = src.tensor,
+                         .height = count,
                          .width = size,
                          .stride_y = src.axes[channels].stride,
                          .stride_x = src.axes[width].stride,
                          .type = type},
                  .kernel = {.height = count},
                  .name = {}};
-  const int64_t operations = dst.elements() / (size * count);
-  return static_cast<double>(operations) * cheapest_cycles(one, s.family(), s.target());
+  const int64_t rows = dst.axes[channels].size, tiles = dst.elements() / (size * rows);
+  return wait_for_filters(s) + static_cast<double>(tiles * ceil_div(rows, count)) * cycles_of_pick(s, one, count);
 }
 
 double cycles_of_pixels(const Selection& s, const View& dst, const View& src, size_t channels, ElementType type) {
   const int64_t pixel = src.axes[channels].stride, groups = dst.axes[channels].size / kFilters;
   const Step one{.kind = StepKind::kConv,
-                 .ofm = {.width = groups, .depth = kFilters, .stride_x = kFilters, .type = type},
-                 .ifm = {.width = groups, .depth = pixels_depth(pixel), .stride_x = kFilters * pixel, .type = type},
+                 .ofm = {.tensor = dst.tensor, .width = groups, .depth = kFilters, .stride_x = kFilters, .type = type},
+                 .ifm = {.tensor = src.tensor,
+                         .width = groups,
+                         .depth = pixels_depth(pixel),
+                         .stride_x = kFilters * pixel,
+                         .type = type},
                  .name = {}};
   const int64_t operations = dst.elements() / dst.axes[channels].size;
-  return static_cast<double>(operations) * cheapest_cycles(one, s.family(), s.target());
+  return wait_for_filters(s) + static_cast<double>(operations) * cycles_of_pick(s, one, pixels_depth(pixel));
 }
 
 // The forms of a copy to other channels, and their cycles.

@@ -38,6 +38,7 @@ Result<void> select_reshape(Selection& s) {
 Result<void> select_slice(Selection& s) {
   CARINA_TRY(const std::vector<int64_t> start, s.constant(s.input(1), "start"));
   CARINA_TRY(const std::vector<int64_t> size, s.constant(s.input(2), "size"));
+  s.transpose_for_parts(s.input(0));
   Operand x = s.cheapest(s.input(0));
   if (start.size() < x.view.rank() || size.size() < x.view.rank())
     return s.reject("start and size need one number per axis");
@@ -102,6 +103,7 @@ Result<void> select_reverse(Selection& s) {
 
 // TRANSPOSE is a view with another axis order. A reader that needs contiguous channels copies it.
 Result<void> select_transpose(Selection& s) {
+  s.transpose_for_parts(s.input(0));
   Operand x = s.cheapest(s.input(0));
   x.view = permuted(x.view, s.node().attributes.integers("perms"));
   s.define(s.output(), x);

@@ -135,6 +135,11 @@ class Selection {
   Operand with_channels(ir::ValueId id);
   // The cheapest description: narrow elements with zero point and scale if there is one, otherwise plain().
   Operand cheapest(ir::ValueId id);
+  // Transposes a value once, if all of its readers take parts of it in another order of axes, with contiguous channels,
+  // and these parts are no fewer elements. Parts of the channels have theirs side by side only if they are transposed
+  // one by one.
+  //   Example: the windows of an adaptive pool [1,16,14,14] -> [1,16,3,3] of a graph input
+  void transpose_for_parts(ir::ValueId id);
   [[nodiscard]] const PendingPad* pending_pad(ir::ValueId id) const;
   // Defines the value as these elements. They are copied if the value has a fixed location (a graph output or a part of
   // a CONCAT).
@@ -165,6 +170,7 @@ class Selection {
 
   // ---- written by rules ----
   [[nodiscard]] Network& network() { return network_; }
+  [[nodiscard]] const Network& network() const { return network_; }
   View new_tensor(std::string name, const Shape& shape, ElementType type);
   TensorId new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes);
   void push(Step step);
@@ -209,6 +215,8 @@ class Selection {
   void fail_outputs();  // of the current node; the readers are not selected either
   View new_like(ir::ValueId id, const View& like);
   [[nodiscard]] bool read_by_channels(ir::ValueId id) const;  // by windows, which need contiguous channels
+  // The permutation of a TRANSPOSE of the value, or of a slice of it, for readers that need contiguous channels.
+  [[nodiscard]] std::optional<std::vector<int64_t>> order_of_part(ir::ValueId id, ir::NodeId reader) const;
   // The fixed location of a value, if it has one. `like` is the view that the value will be computed from, if known. A
   // CONCAT without a location takes the axis order of `like`.
   std::optional<View> fixed_view(ir::ValueId id, const View* like = nullptr);

@@ -154,6 +154,62 @@ TEST(Layout, image_planes_are_written_separately) {
   EXPECT_EQ(steps_of(many.graph).back().ofm.width, 16);  // 16 channels, adjacent in the input
 }
 
+// The windows of an adaptive pool overlap. A planner that transposes each of them moves some elements four times.
+TEST(Layout, an_input_is_transposed_once_for_parts_that_overlap) {
+  Layouts b;
+  const auto x = b.input("x", DType::kInt8, {1, 16, 14, 14});
+  for (const int64_t start : {0, 5}) {
+    const auto part = b.slice(x, {0, 0, start, 0}, {1, 16, 9, 14});
+    b.graph.outputs.push_back(b.conv(b.transpose(part, {0, 2, 3, 1}), 4, 1, 0));
+  }
+  const auto steps = steps_of(b.graph);
+  const auto is_output = [&](const Step& step) { return step.ofm.depth == 4; };
+  EXPECT_EQ(std::ranges::count_if(steps, is_output), 2);
+  int64_t elements = 0;
+  for (const Step& step : steps) elements += is_output(step) ? 0 : step.ofm.height * step.ofm.width * step.ofm.depth;
+  EXPECT_EQ(elements, 16 * 14 * 14);
+}
+
+// Halves of the channels are transposed one by one, so that each has its channels side by side.
+TEST(Layout, parts_of_the_channels_are_transposed_apart) {
+  Layouts b;
+  const auto x = b.input("x", DType::kInt8, {1, 32, 8, 8});
+  for (const int64_t start : {0, 16}) {
+    const auto part = b.slice(x, {0, start, 0, 0}, {1, 16, 8, 8});
+    b.graph.outputs.push_back(b.conv(b.transpose(part, {0, 2, 3, 1}), 4, 1, 0));
+  }
+  for (const Step& step : steps_of(b.graph)) {
+    if (step.ofm.depth == 4) {
+      EXPECT_EQ(step.ifm.stride_x, 16);
+    }
+  }
+}
+
+// ethos-u65 has its inputs in DRAM, from which single elements take a burst each. A pool would read them one by one.
+TEST(Layout, an_input_in_slow_memory_is_read_by_rows) {
+  Layouts b;
+  const auto x = b.input("x", DType::kInt16, {1, 16, 10, 10});
+  b.graph.outputs = {
+      b.op(TosaOp::MAX_POOL2D,
+           {b.op(TosaOp::TRANSPOSE, {x}, DType::kInt16, {1, 10, 10, 16}, {{"perms", Perms{0, 2, 3, 1}}})},
+           DType::kInt16, {1, 5, 5, 16},
+           {{"kernel", std::vector<int64_t>{2, 2}},
+            {"stride", std::vector<int64_t>{2, 2}},
+            {"pad", std::vector<int64_t>{0, 0, 0, 0}},
+            {"nan_mode", int64_t{1}}})};
+  EXPECT_EQ(steps_of(b.graph, "ethos-u65-256").front().kind, StepKind::kConv);
+}
+
+// One pool whose results ethos-u85 stores transposed takes fewer cycles there than two convolutions with their weights.
+TEST(Layout, an_output_is_transposed_by_one_pool) {
+  Layouts b;
+  const auto x = b.add(b.input("x", DType::kInt8, {1, 24, 40}), b.input("y", DType::kInt8, {1, 24, 40}));
+  b.graph.outputs = {b.transpose(x, {0, 2, 1})};
+  const auto steps = steps_of(b.graph, "ethos-u85-1024");
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps.back().kind, StepKind::kPool);
+}
+
 TEST(Layout, merged_heads_are_written_in_place) {
   Layouts b;
   const auto x = b.conv(b.input("x", DType::kInt8, {1, 2, 6, 8}), 8, 1, 0);
