@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 from tflite_models import Model, litert
+from tflite_operators import conv_2d, depthwise_conv_2d, fully_connected, make
+from tier_plugin import sampled
 
 
 def dense(random, *, is_int4):
@@ -39,6 +41,51 @@ def test_int4_weights_have_bits_of_reference_kernels(target, run_carina, tmp_pat
         run_carina(["compile", tmp_path / "m.tflite", "--target", target, "-o", tmp_path / name])
         run_carina(["run", tmp_path / name, "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
         assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), litert(m.bytes(), [sample])[0])
+
+
+def with_int4_weights(content, random):
+    """The file with int4 weights, two in a byte, and with the same numbers in int8."""
+    models = [schema.ModelT.InitFromPackedBuf(content) for _ in range(2)]
+    for model, is_packed in zip(models, (True, False), strict=True):
+        graph = model.subgraphs[0]
+        (weights,) = (tensor for tensor in graph.tensors if tensor.name == b"weights")
+        if is_packed:
+            values = random.integers(-8, 8, weights.shape).astype(np.int8)
+        data = values
+        if is_packed:
+            nibbles = (
+                np.append(values.reshape(-1), [0] * (values.size % 2)).astype(np.int8).reshape(-1, 2).view(np.uint8)
+            )
+            data = (nibbles[:, 0] & 15) | (nibbles[:, 1] << 4)
+            weights.type = schema.TensorType.INT4
+        model.buffers[weights.buffer].data = data.tobytes()
+    out = []
+    for model in models:
+        m = Model()
+        m.model = model
+        out.append(m.bytes())
+    return out
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16], ids=["int8", "int16"])
+@pytest.mark.parametrize("operator", [conv_2d, depthwise_conv_2d, fully_connected], ids=lambda f: f.__name__)
+def test_int4_weights_are_those_of_int8(operator, dtype, run_carina, tmp_path):
+    """LiteRT's DEPTHWISE_CONV_2D of int16 reads packed weights as bytes, so the reference has int8 weights."""
+    for seed in range(sampled(3, 20)):
+        content, inputs = make(operator, seed, dtype)
+        content, wide = with_int4_weights(content, np.random.default_rng(seed))
+        expected = litert(wide, inputs)
+        if (operator, dtype) != (depthwise_conv_2d, np.int16):
+            assert np.array_equal(litert(content, inputs)[0], expected[0])
+        (tmp_path / "m.tflite").write_bytes(content)
+        np.save(tmp_path / "in.npy", inputs[0])
+        sample = ["-i", tmp_path / "in.npy", "-o", tmp_path / "out"]
+        run_carina(["interpret", tmp_path / "m.tflite", *sample])
+        assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), expected[0]), seed
+        target = ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"][seed % 3]
+        run_carina(["compile", tmp_path / "m.tflite", "--target", target, "-o", tmp_path / "npu.pte"])
+        run_carina(["run", tmp_path / "npu.pte", *sample])
+        assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), expected[0]), seed
 
 
 def test_data_behind_2_gb_are_read_where_they_are(carina, run_carina, tmp_path):
