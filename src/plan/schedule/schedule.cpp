@@ -156,7 +156,7 @@ void take_window(Step& subop, const OfmBox& box) {
 
 Step subop_of(const Schedule& schedule, const Stripe& stripe) {
   Step subop = schedule[stripe.step];
-  subop.name.clear();
+  subop.name = {};
   const OfmBox& box = stripe.ofm;
   if (is_whole(box, subop.ofm)) return subop;
   if (subop.kind == StepKind::kElementwise) {
