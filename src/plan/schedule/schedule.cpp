@@ -170,6 +170,11 @@ Step subop_of(const Schedule& schedule, const Stripe& stripe) {
   return subop;
 }
 
+const Step& subop_in(const Schedule& schedule, const Stripe& stripe, std::optional<Step>& part) {
+  const Step& step = schedule[stripe.step];
+  return is_whole(stripe.ofm, step.ofm) ? step : part.emplace(subop_of(schedule, stripe));
+}
+
 int64_t space_bytes(const Schedule& schedule, Space space) {
   int64_t bytes = 0;
   for (const Storage& storage : schedule.storages) {
