@@ -112,3 +112,43 @@ def test_data_behind_2_gb_are_read_where_they_are(carina, run_carina, tmp_path):
     assert (tmp_path / "npu.tflite").stat().st_size < 2**16
     run_carina(["run", tmp_path / "npu.tflite", "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
     assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), want)
+
+
+def rounded_twice(total, factor):
+    """TensorFlow Lite Micro's MultiplyByQuantizedMultiplier of 32-bit sums, for factors below 1."""
+    mantissa, exponent = np.frexp(factor)
+    multiplier = round(float(mantissa) * 2**31)
+    product = int(total) * multiplier
+    high = abs(product + (2**30 if product >= 0 else 1 - 2**30)) >> 31
+    high = high if product >= 0 else -high
+    rest = high & (2**-exponent - 1)
+    return (high >> -exponent) + (rest > (2**-exponent - 1 >> 1) + (high < 0))
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
+def test_int32_bias_of_int16_activations_sums_in_32_bits(target, run_carina, tmp_path):
+    """LiteRT reads such a bias as int64, so the reference is TensorFlow Lite Micro's arithmetic."""
+    random = np.random.default_rng(6)
+    depth, channels, kernel = 5, 9, 3
+    m = Model()
+    x = m.input("x", (1, 8, 7, depth), np.int16, 0.0004)
+    weights = random.integers(-127, 128, (channels, kernel, kernel, depth)).astype(np.int8)
+    scales = random.uniform(0.002, 0.02, channels).astype(np.float32)
+    bias = random.integers(-(2**20), 2**20, channels).astype(np.int32)
+    w = m.constant("w", weights, scale=scales)
+    b = m.constant("b", bias, scale=np.float32(0.0004) * scales)
+    y = m.output("y", (1, 6, 5, channels), np.int16, 0.006)
+    fields = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
+    m.op("CONV_2D", [x, w, b], [y], "Conv2DOptions", version=5, **fields)
+    (tmp_path / "m.tflite").write_bytes(m.bytes())
+    sample = random.integers(-32768, 32768, (1, 8, 7, depth)).astype(np.int16)
+    np.save(tmp_path / "in.npy", sample)
+    windows = np.lib.stride_tricks.sliding_window_view(sample[0].astype(np.int64), (kernel, kernel), (0, 1))
+    totals = np.einsum("yxdij,oijd->yxo", windows, weights.astype(np.int64)) + bias
+    factors = float(np.float32(0.0004)) * scales.astype(np.float64) / float(np.float32(0.006))
+    expected = [[[rounded_twice(t, f) for t, f in zip(row, factors, strict=True)] for row in rows] for rows in totals]
+    expected = np.clip(expected, -32768, 32767).astype(np.int16)[None]
+    run_carina(["compile", tmp_path / "m.tflite", "--target", target, "-o", tmp_path / "npu.pte"])
+    for name, command in (("m.tflite", "interpret"), ("npu.pte", "run")):
+        run_carina([command, tmp_path / name, "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
+        assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), expected), name
