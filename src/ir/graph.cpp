@@ -24,9 +24,12 @@ std::string Graph::unique_name(std::string_view wanted) {
 }
 
 ValueId Graph::add_value(Value value) {
-  value.name = unique_name(value.name);
   const ValueId id(values.size());
-  index_of_name_.emplace(value.name, static_cast<uint32_t>(id.index()));
+  const auto index = static_cast<uint32_t>(id.index());
+  if (value.name.empty() || !index_of_name_.try_emplace(value.name, index).second) {
+    value.name = unique_name(value.name);
+    index_of_name_.emplace(value.name, index);
+  }
   values.push_back(std::move(value));
   return id;
 }

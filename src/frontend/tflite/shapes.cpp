@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <optional>
 
 namespace carina::tflite {
@@ -55,10 +56,11 @@ Result<Named> named_input(const Subgraph& graph, std::string_view text) {
   return wrong("no input has this name", names, std::string(name));
 }
 
-// How many times the file's batch the given one is, as a fraction.
+// How many times the file's batch the given one is, as a fraction in lowest terms.
 struct Ratio {
   int64_t to = 1;
   int64_t from = 1;
+  [[nodiscard]] std::string text() const { return from == 1 ? fmt::to_string(to) : fmt::format("{}/{}", to, from); }
 };
 Result<Ratio> ratio_of(const Subgraph& graph, const std::string& text) {
   CARINA_TRY(const Named named, named_input(graph, text));
@@ -73,7 +75,8 @@ Result<Ratio> ratio_of(const Subgraph& graph, const std::string& text) {
         fmt::format("input {} cannot have this shape", named.input->name),
         named.input->has_open_batch ? fmt::format("{} with another first size", to_string(shape)) : to_string(shape),
         text);
-  return Ratio{.to = sizes->front(), .from = dims[0]};
+  const int64_t common = std::gcd(sizes->front(), dims[0]);
+  return Ratio{.to = sizes->front() / common, .from = dims[0] / common};
 }
 
 }  // namespace
@@ -83,8 +86,8 @@ Result<void> set_shapes(Model& model, const std::vector<std::string>& texts) {
   std::optional<Ratio> ratio;
   for (const std::string& text : texts) {
     CARINA_TRY(const Ratio one, ratio_of(graph, text));
-    if (ratio && ratio->to * one.from != one.to * ratio->from)
-      return wrong("inputs have different batches", fmt::format("{} times the file's", ratio->to), text);
+    if (ratio && (ratio->to != one.to || ratio->from != one.from))
+      return wrong("inputs have different batches", fmt::format("{} times the file's", ratio->text()), text);
     ratio = one;
   }
   if (!ratio) return {};
@@ -95,7 +98,8 @@ Result<void> set_shapes(Model& model, const std::vector<std::string>& texts) {
     const int64_t more = is_multiple ? dims[0] / ratio->from : 0;
     const int64_t one = dims[0] == 0 ? 0 : tensor.shape.elements() / dims[0];
     if (!is_multiple || (more != 0 && one != 0 && ratio->to > kMaxElements / more / one))
-      return wrong(fmt::format("tensor {} cannot have this batch", tensor.name), {}, fmt::to_string(ratio->to));
+      return wrong(fmt::format("tensor {} cannot have this batch", tensor.name), {},
+                   fmt::format("{} times {}", ratio->text(), dims[0]));
     dims[0] = more * ratio->to;
     tensor.shape = Shape(dims);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/checked_math.h"
 #include "plan/schedule/rows.h"
@@ -60,9 +61,12 @@ Access table_access(const TableMemory& tables, int slot, int64_t bytes, bool wri
 }
 
 std::vector<Access> stripe_accesses(const Schedule& schedule, const Command& command, const TableMemory& tables) {
-  const Step step = subop_of(schedule, schedule[command.stripe]);
+  std::optional<Step> part;
+  const Step& step = subop_in(schedule, schedule[command.stripe], part);
   if (step.kind == StepKind::kDma) return transfer_accesses(schedule, step);
+  constexpr size_t kUsual = 6;  // three maps, two copies and a table; maps may have more ranges
   std::vector<Access> accesses;
+  accesses.reserve(kUsual);
   add_accesses(schedule, step.ofm, true, accesses);
   add_accesses(schedule, step.ifm, false, accesses);
   if (step.reads_second_map()) add_accesses(schedule, step.ifm2, false, accesses);
@@ -233,7 +237,8 @@ int block_dependency(const Schedule& schedule, std::optional<StripeId> previous,
                      const Target& target) {
   if (!previous) return 0;
   const Stripe &first = schedule[*previous], &second = schedule[current];
-  const Step before = subop_of(schedule, first), op = subop_of(schedule, second);
+  std::optional<Step> before_part, part;
+  const Step &before = subop_in(schedule, first, before_part), &op = subop_in(schedule, second, part);
   if (family.tables(target).shared_with_accumulators && before.uses_table() && !op.uses_table()) return 0;
   if (before.reads_written_weights()) return 0;  // which this operation may overwrite
   std::vector<Access> written, first_read, second_read;

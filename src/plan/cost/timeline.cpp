@@ -4,6 +4,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "npu/cost/channel.h"
 #include "npu/cost/cost.h"
@@ -150,7 +151,8 @@ class Timeline::Pricing {
     return stripe.staged_table.valid() ? schedule_[stripe.staged_table].space : Space::kConstants;
   }
   [[nodiscard]] Work kernel(const Stripe& stripe) const {
-    const KernelCycles cycles = cost_.of(subop_of(schedule_, stripe), stripe.block, feed_of(stripe));
+    std::optional<Step> part;
+    const KernelCycles cycles = cost_.of(subop_in(schedule_, stripe, part), stripe.block, feed_of(stripe));
     Work work{.left = cycles.total};
     for (size_t i = 0; i < work.shares.size(); ++i)
       work.shares[i] = std::min(1.0, cycles.port_busy[i] / std::max(1.0, cycles.total));

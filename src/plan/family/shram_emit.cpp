@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "plan/family/map_emitter_internal.h"
 #include "plan/family/shram_internal.h"
@@ -63,7 +64,8 @@ class ShramEmitter final : public MapEmitter {
       : MapEmitter(schedule, target, *(*find_family(target))->spaces(target)) {}
 
   void compute(const Stripe& stripe, int table_slot, int blockdep) override {
-    const Step subop = subop_of(schedule_, stripe);
+    std::optional<Step> part;
+    const Step& subop = subop_in(schedule_, stripe, part);
     cores();
     if (subop.kind == StepKind::kElementwise) elementwise_scales(subop);
     ifm(subop);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "plan/family/map_emitter_internal.h"
@@ -87,7 +88,8 @@ class U85Emitter final : public MapEmitter {
   U85Emitter(const Schedule& schedule, const Target& target) : MapEmitter(schedule, target, *kU85.spaces(target)) {}
 
   void compute(const Stripe& stripe, int table_slot, int blockdep) override {
-    const Step subop = subop_of(schedule_, stripe);
+    std::optional<Step> part;
+    const Step& subop = subop_in(schedule_, stripe, part);
     out_.set(Reg::BLOCKDEP, blockdep);
     if (subop.kind == StepKind::kElementwise) {
       operands(subop);

@@ -7,6 +7,7 @@
 
 #include "carina/buffer.h"
 #include "carina/shape.h"
+#include "plan/network/shared_name.h"
 #include "plan/network/step.h"
 #include "plan/network/view.h"
 #include "plan/network/weight_values.h"
@@ -35,7 +36,7 @@ struct Extent {
 using StorageId = Id<struct StorageTag>;
 
 struct PlanTensor {
-  std::string name = {};
+  SharedName name = {};
   TensorKind kind = TensorKind::kIntermediate;
   int64_t element_bytes = 1;
   Shape shape = {};    // TOSA's

@@ -8,6 +8,7 @@
 
 #include "facts/npu_enums.h"
 #include "ir/graph.h"
+#include "plan/network/shared_name.h"
 #include "plan/network/view.h"
 #include "tensor/fixed_point.h"
 
@@ -179,7 +180,7 @@ struct Step {
   Indexed indexed = Indexed::kNo;
   int64_t places = 0;    // Indexed: rows that an index may select
   ir::NodeId node = {};  // the TOSA node of the step, for messages and reports
-  std::string name = {};
+  SharedName name = {};
 
   [[nodiscard]] bool is_convolution() const { return kind == StepKind::kConv || kind == StepKind::kDepthwise; }
   // Returns whether each result depends on all input channels. If not, an output channel reads only its own input

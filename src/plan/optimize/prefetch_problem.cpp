@@ -1,6 +1,7 @@
 #include "plan/optimize/prefetch_problem_internal.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/checked_math.h"
 #include "npu/cost/channel.h"
@@ -83,7 +84,8 @@ class Reader {
 
   void add_stripe(const Command& command) {
     const Stripe& stripe = schedule_[command.stripe];
-    const Step subop = subop_of(schedule_, stripe);
+    std::optional<Step> part;
+    const Step& subop = subop_in(schedule_, stripe, part);
     PrefetchKernel kernel{.free_bytes = budget_bytes_ - live_[kernels()]};
     if (subop.kind == StepKind::kDma) {
       kernel.variants.fill(transfer(subop));

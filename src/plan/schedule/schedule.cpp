@@ -156,7 +156,7 @@ void take_window(Step& subop, const OfmBox& box) {
 
 Step subop_of(const Schedule& schedule, const Stripe& stripe) {
   Step subop = schedule[stripe.step];
-  subop.name.clear();
+  subop.name = {};
   const OfmBox& box = stripe.ofm;
   if (is_whole(box, subop.ofm)) return subop;
   if (subop.kind == StepKind::kElementwise) {
@@ -168,6 +168,11 @@ Step subop_of(const Schedule& schedule, const Stripe& stripe) {
   subop.ofm = part_of(subop.ofm, box);
   subop.first_channel += box.c;
   return subop;
+}
+
+const Step& subop_in(const Schedule& schedule, const Stripe& stripe, std::optional<Step>& part) {
+  const Step& step = schedule[stripe.step];
+  return is_whole(stripe.ofm, step.ofm) ? step : part.emplace(subop_of(schedule, stripe));
 }
 
 int64_t space_bytes(const Schedule& schedule, Space space) {

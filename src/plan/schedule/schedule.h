@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -155,6 +156,9 @@ void fit_storages(Schedule& schedule);
 
 // The step of a stripe, reduced to that stripe: its feature maps, padding and channels. The result has no name.
 Step subop_of(const Schedule& schedule, const Stripe& stripe);
+
+// The same without a copy of a step that has one stripe: the step itself, which has its name. Otherwise in `part`.
+const Step& subop_in(const Schedule& schedule, const Stripe& stripe, std::optional<Step>& part);
 
 // The input range that outputs [start, start + size) read along one axis of a window, and how much of it is padding.
 struct WindowAxis {

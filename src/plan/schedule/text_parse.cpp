@@ -124,6 +124,12 @@ class Line {
     }
     return expect('"');
   }
+  bool value(SharedName& to) {
+    std::string text;
+    if (!value(text)) return false;
+    to = std::move(text);
+    return true;
+  }
 
  private:
   template <typename IdType>

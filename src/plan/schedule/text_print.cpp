@@ -86,6 +86,7 @@ class Printer {
     fmt::format_to(std::back_inserter(text_), "{}", static_cast<int64_t>(number));
   }
   void value(const Shape& shape) { text_ += to_string(shape); }
+  void value(const SharedName& name) { value(name.text()); }
   void value(const std::string& string) {
     text_ += '"';
     for (const char c : string) {

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "npu/cost/channel.h"
+#include "npu/cost/cost.h"
 #include "plan/select/emit_internal.h"
 #include "plan/select/estimate_internal.h"
 #include "plan/select/selection.h"
@@ -85,6 +87,12 @@ bool Selection::absorb_clamp(Epilogue& epilogue, const ir::Node& next) {
 
 namespace {
 
+double cycles_to_load(const Selection& s, int64_t table_bytes) {
+  const Target& target = s.target();
+  const npu::MemoryPort& constants = target.system.ports[static_cast<size_t>(target.memory.constants_port)];
+  return npu::transfer_cycles(target.accelerator, static_cast<double>(table_bytes), &constants, nullptr);
+}
+
 // Whether the first operation of the network would wait longer for its table than a lookup after it takes. During the
 // operation the table is loaded. The result of the lookup takes the memory of the operation's input.
 bool is_looked_up_later(const Selection& s, const Epilogue& epilogue, const LookupTable& table,
@@ -96,7 +104,6 @@ bool is_looked_up_later(const Selection& s, const Epilogue& epilogue, const Look
   if (s.sole_user(input) != s.node_id() || bytes(table.value) > bytes(input)) return false;
   const Target& target = s.target();
   const npu::MemoryPort& arena = target.system.ports[static_cast<size_t>(target.memory.arena_port)];
-  const npu::MemoryPort& constants = target.system.ports[static_cast<size_t>(target.memory.constants_port)];
   const Extent extent = extent_of(s.shape(table.value));
   const FeatureMap map{.height = extent.height, .width = extent.width, .depth = extent.depth, .type = epilogue.type};
   Activation activation = epilogue.activation;
@@ -104,7 +111,31 @@ bool is_looked_up_later(const Selection& s, const Epilogue& epilogue, const Look
   const double lookup =
       cycles_of(s, {.kind = StepKind::kPool, .ofm = map, .ifm = map, .activation = activation, .name = {}}) +
       arena.read_latency_cycles + arena.write_latency_cycles;
-  return npu::transfer_cycles(target.accelerator, static_cast<double>(constant.bytes()), &constants, nullptr) > lookup;
+  return cycles_to_load(s, constant.bytes()) > lookup;
+}
+
+}  // namespace
+
+namespace {
+
+// Whether a table of 8-bit results takes no more of the output unit's time than scaling them in an operation of their
+// own, and is loaded in the time of that operation. Tables slow elementwise operations down.
+//   Example: cycles of one element on ethos-u55-128: 0.75 of MUL + 0.5 of an operation that scales, 1 of MUL with a
+//   table. On ethos-u65-256: 0.375 + 0.25, and 1.
+bool is_worth_a_table(const Selection& s, ir::ValueId value, int64_t table_bytes) {
+  using Kind = npu::OutputWork::Kind;
+  const auto kind = [&] {
+    if (s.node().op == ir::Op(TosaOp::MUL)) return Kind::kMul;
+    if (s.node().op == ir::Op(TosaOp::ADD) || s.node().op == ir::Op(TosaOp::SUB)) return Kind::kAddSub;
+    return Kind::kOther;
+  };
+  const auto cycles = [&](Kind of, npu::ActivationKind activation) {
+    const npu::AcceleratorConfig& npu = s.target().accelerator;
+    return npu::output_cycles_per_element({.npu = npu, .kind = of, .activation = activation, .cores = npu.cores});
+  };
+  const double apart = cycles(Kind::kOther, npu::ActivationKind::kNone);
+  return cycles(kind(), npu::ActivationKind::kTable) <= cycles(kind(), npu::ActivationKind::kNone) + apart &&
+         cycles_to_load(s, table_bytes) <= apart * static_cast<double>(s.shape(value).elements());
 }
 
 }  // namespace
@@ -122,13 +153,33 @@ bool Selection::absorb_table(Epilogue& epilogue, ir::NodeId next) {
   return true;
 }
 
+// Another scale of 8-bit results is a table of them.
+bool Selection::absorb_requantization(Epilogue& epilogue, const ir::Node& next) {
+  if (epilogue.type != kSigned8 || !options_.uses(Optimization::kActivations) || options_.optimize == Optimize::kSize)
+    return false;
+  const auto rescale = rescale_of(next);
+  if (!rescale || rescale->in != kSigned8 || rescale->out != kSigned8 || rescale->per_channel) return false;
+  std::array<int8_t, 256> table{};
+  for (size_t i = 0; i < table.size(); ++i) {
+    const int64_t value = static_cast<int64_t>(i) + kSigned8.min() - rescale->input_zp;
+    const ScaleFactor factor = rescale->factors[0];
+    const int64_t scaled =
+        apply_scale_32(value, static_cast<int32_t>(factor.multiplier), factor.shift, rescale->rounding);
+    table[i] = static_cast<int8_t>(std::clamp(scaled + rescale->output_zp, kSigned8.min(), kSigned8.max()));
+  }
+  const auto bytes = static_cast<int64_t>(table.size());
+  if (!is_worth_a_table(*this, next.outputs[0], bytes)) return false;
+  epilogue.activation.table = new_constant("table", std::as_bytes(std::span(table)), {bytes}, 1);
+  return true;
+}
+
 bool Selection::try_absorb(Epilogue& epilogue, ir::NodeId next, const EpilogueRules& rules) {
   if (epilogue.activation.table.valid()) return false;
   const ir::Node& node = graph_[next];
   bool done = false;
   switch (node.op.tosa()) {
     case TosaOp::RESCALE:
-      done = absorb_rescale(epilogue, node, rules);
+      done = absorb_rescale(epilogue, node, rules) || absorb_requantization(epilogue, node);
       break;
     case TosaOp::CLAMP:
       done = absorb_clamp(epilogue, node);

@@ -233,6 +233,7 @@ class Selection {
   bool try_absorb(Epilogue& epilogue, ir::NodeId next, const EpilogueRules& rules);
   bool absorb_rescale(Epilogue& epilogue, const ir::Node& next, const EpilogueRules& rules);
   bool absorb_clamp(Epilogue& epilogue, const ir::Node& next);
+  bool absorb_requantization(Epilogue& epilogue, const ir::Node& next);
   bool absorb_table(Epilogue& epilogue, ir::NodeId next);
 
   const ir::Graph& graph_;

@@ -240,3 +240,26 @@ def test_hard_swish_of_a_coarse_result_wraps_as_in_litert(scales, dtype, run_car
     inputs = [np.arange(low, low + 256).astype(dtype).reshape(1, 256)]
     run_carina(["interpret", model, *files(tmp_path, inputs), "-o", tmp_path / "out"])
     check(outputs(tmp_path / "out", 1), litert(m.bytes(), inputs), "interpreter")
+
+
+@pytest.mark.parametrize(
+    ("target", "has_table"), [("ethos-u55-128", True), ("ethos-u65-256", False), ("ethos-u85-256", True)]
+)
+def test_scaling_of_a_product_is_its_table_where_that_is_faster(target, has_table, run_carina, tmp_path):
+    """QUANTIZE behind MUL. On ethos-u65-256 a product with a table takes longer than two operations, of which the
+    second is a pool, which has MACs."""
+    random = np.random.default_rng(11)
+    for scale, zero_point in ((0.011, -37), (0.5, 100), (0.0021, 127)):
+        m, shape = Model(), (1, 16, 32, 16)
+        x = m.input("x", shape, np.int8, 0.07, 9)
+        slope = m.constant("slope", random.integers(-128, 128, (1, 1, 16)).astype(np.int8), scale=0.008, zero_point=-3)
+        product = m.tensor("product", shape, np.int8, 0.05, -11)
+        m.op("MUL", [x, slope], [product], "MulOptions", version=2)
+        m.op("QUANTIZE", [product], [m.output("y", shape, np.int8, scale, zero_point)], version=2)
+        (tmp_path / "model.tflite").write_bytes(m.bytes())
+        inputs = [random.integers(-128, 128, shape).astype(np.int8)]
+        words = ["compile", tmp_path / "model.tflite", "--target", target, "-o", tmp_path / "model.pte", "--json"]
+        (delegate,) = run_carina(words).json["delegates"]
+        assert delegate["macs"] == (0 if has_table else inputs[0].size)
+        run_carina(["run", tmp_path / "model.pte", *files(tmp_path, inputs), "-o", tmp_path / "out"])
+        check(outputs(tmp_path / "out", 1), litert(m.bytes(), inputs), target)

@@ -66,6 +66,26 @@ def test_batch_has_bits_of_reference_kernels(inputs, shape, target, run_carina, 
     assert [list(graph.tensors[i].shapeSignature) for i in graph.outputs] == [[-1, 4]]
 
 
+def test_batch_that_becomes_pixels(run_carina, tmp_path):
+    """The result has a smaller batch than the input: a part of the ratio of the batches."""
+    m = Model()
+    x = m.input("x", (12, 2, 3, 4), np.int8, 0.04, 3)
+    sizes = [m.constant("sizes", np.int32([2, 3])), m.constant("crops", np.int32([[0, 1], [0, 0]]))]
+    y = m.output("y", (2, 3, 9, 4), np.int8, 0.04, 3)
+    m.op("BATCH_TO_SPACE_ND", [x, *sizes], [y])
+    for i in (x, y):
+        m.graph.tensors[i].shapeSignature = [-1, *m.graph.tensors[i].shape[1:]]
+    (tmp_path / "m.tflite").write_bytes(m.bytes())
+    sample = np.random.default_rng(2).integers(-128, 128, (18, 2, 3, 4)).astype(np.int8)
+    np.save(tmp_path / "in.npy", sample)
+    words = ["compile", tmp_path / "m.tflite", "--target", "ethos-u55-128", "-o", tmp_path / "npu.tflite"]
+    run_carina([*words, "--shape", "18,2,3,4"])
+    run_carina(["run", tmp_path / "npu.tflite", "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
+    assert np.array_equal(np.load(tmp_path / "out" / "output_0.npy"), reference(m.bytes(), [sample]))
+    wrong = run_carina([*words, "--shape", "15,2,3,4"], expect=2)
+    assert "tensor y cannot have this batch: got 5/4 times 2" in wrong.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "shapes", "message"),
     [

@@ -86,6 +86,11 @@ class Randomizer {
     for (int64_t& size : dims) fill(size);
     to = Shape(std::span<const int64_t>(dims));
   }
+  void fill(SharedName& name) {
+    std::string text;
+    fill(text);
+    name = std::move(text);
+  }
   void fill(std::string& to) {
     constexpr std::string_view kSome = "ab_9 \"\\\n\t{}[]=#\x7f\xc3\xa4";
     to.clear();

@@ -76,6 +76,14 @@ Result<void> check_tensors(const Call& call, const Operands& at, size_t rank) {
   return {};
 }
 
+// The weights as TOSA has them: of int4 with int16 activations, there is no row, and they are int8.
+Result<ValueId> weights_of(Call& call, const Operands& at) {
+  const Tensor& weights = call.in(at.weights);
+  if (weights.dtype != DType::kInt4 || call.in(at.input).dtype != DType::kInt16) return call.value(at.weights);
+  CARINA_TRY(const std::vector<int64_t> values, call.constant(at.weights, "the weights"));
+  return call.out.constant(weights.name, integer_tensor(DType::kInt8, weights.shape, values));
+}
+
 int64_t weights_zero_point(const Tensor& weights) {
   return weights.quantization.zero_points.front() - (weights.dtype == DType::kUInt8 ? 128 : 0);
 }
@@ -279,9 +287,10 @@ Result<void> convolution(Call& call) {
   const int64_t groups = input[3] / weights[3];
   CARINA_TRY(const Grid grid, grid_of(call, input, weights[1], weights[2]));
   CARINA_TRY(const std::vector<int64_t> bias, bias_of(call, at, channels));
+  CARINA_TRY(const ValueId filters, weights_of(call, at));
   const Sum sum{.op = TosaOp::CONV2D,
                 .input = call.value(0),
-                .weights = call.value(1),
+                .weights = filters,
                 .bias = bias,
                 .input_zp = Call::zero_point(call.in(0)),
                 .weights_zp = weights_zero_point(call.in(1))};
@@ -302,7 +311,8 @@ Result<void> depthwise_convolution(Call& call) {
     return call.reject("the filters do not fit the input's channels", to_string(input), to_string(weights));
   CARINA_TRY(const Grid grid, grid_of(call, input, weights[1], weights[2]));
   CARINA_TRY(const std::vector<int64_t> bias, bias_of(call, at, channels));
-  const ValueId filters = call.out.reshape(call.value(1), Shape{weights[1], weights[2], input[3], channels / input[3]});
+  CARINA_TRY(const ValueId stored, weights_of(call, at));
+  const ValueId filters = call.out.reshape(stored, Shape{weights[1], weights[2], input[3], channels / input[3]});
   ValueId total = emit_sum(call,
                            {.op = TosaOp::DEPTHWISE_CONV2D,
                             .input = call.value(0),
@@ -338,7 +348,8 @@ Result<void> transposed_convolution(Call& call) {
     return call.reject("the result is smaller than the padding allows", {}, to_string(result_shape));
   CARINA_TRY(const std::vector<int64_t> bias, bias_of(call, at, weights[0]));
   const DType type = sum_type(Call::type_of(call.in(2)));
-  const ValueId values = call.value(2), filters = call.value(1), biases = call.out.integers(type, bias);
+  CARINA_TRY(const ValueId filters, weights_of(call, at));
+  const ValueId values = call.value(2), biases = call.out.integers(type, bias);
   const ValueId input_zp = call.out.integer(call.out.dtype(values), Call::zero_point(call.in(2)));
   const ValueId weights_zp = call.out.integer(call.out.dtype(filters), weights_zero_point(call.in(1)));
   ValueId total = call.out.emit(
@@ -368,8 +379,9 @@ Result<void> fully_connected(Call& call) {
   if (elements == 0 || elements % depth != 0)
     return call.reject("the input is not rows of the matrix", to_string(weights), to_string(call.in(0).shape));
   CARINA_TRY(const std::vector<int64_t> bias, bias_of(call, at, channels));
+  CARINA_TRY(const ValueId stored, weights_of(call, at));
   const ValueId total = row_products(call, {.rows = call.value(0),
-                                            .matrix = call.out.reshape(call.value(1), Shape{channels, 1, 1, depth}),
+                                            .matrix = call.out.reshape(stored, Shape{channels, 1, 1, depth}),
                                             .bias = bias,
                                             .rows_zp = Call::zero_point(call.in(0)),
                                             .matrix_zp = weights_zero_point(call.in(1))});

@@ -131,11 +131,16 @@ const Tensor* empty_tensor(const Builder& b, const Operator& op) {
   return empty == op.outputs.end() ? nullptr : &b.from.tensors[static_cast<size_t>(*empty)];
 }
 
+constexpr std::array<std::string_view, 3> kControlFlow{"IF", "WHILE", "CALL"};
+
 std::unexpected<Diagnostics> no_rule(const Call& call) {
   if (call.op().name == kNpuOperator)
     return call.reject("the file has been compiled for an NPU already", {}, {}, "give the file that Vela was given");
   if (call.op().name == "DEQUANTIZE")
     return call.reject("floats at the model's borders are not supported", {}, {}, std::string(kIntegerBorders));
+  if (std::ranges::find(kControlFlow, call.op().name) != kControlFlow.end())
+    return call.reject("control flow is not supported", {}, {},
+                       "a .tflite that is written keeps the operator for the CPU; `carina run` does not evaluate it");
   return call.reject("the operator is not supported");
 }
 
@@ -218,7 +223,8 @@ Result<ir::Module> to_tosa(const Model& model, const std::string& where) {
   if (const Subgraph* other = state.unused_graph())
     errors.push_back({.where = where,
                       .what = "a subgraph that is neither the first one nor the initial state of variables",
-                      .got = fmt::format("{} of {} subgraphs", other->name, model.subgraphs.size()),
+                      .got = fmt::format("subgraph {} of {}{}{}", other - model.subgraphs.data(),
+                                         model.subgraphs.size(), other->name.empty() ? "" : ", ", other->name),
                       .hint = "control flow is not supported; a .pte has a method for each signature"});
   add_inputs(b, errors);
   state.read_tensors();
