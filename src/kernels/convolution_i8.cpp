@@ -169,6 +169,7 @@ std::optional<Operator> depthwise_i8(const ConvI8& conv) {
   const ConstantsI8& constants = conv.constants;
   if (g.multiplier > 1 && g.ic > 1) return on_repeated_channels<int8_t>(conv, &depthwise_i8);
   if (g.multiplier != 1 || g.ic == 0) return std::nullopt;
+  if (auto scaled = scaled_channels_i8(conv, {.outer = g.pixels(), .inner = 1})) return scaled;
   WeightTerms terms = weight_terms(
       constants, {.weights = constants.weights, .k = g.taps(), .n = g.oc, .stride_k = g.oc, .stride_n = 1});
   auto epilogue = epilogue_for(conv.epilogue, terms);

@@ -10,6 +10,7 @@
 
 #include "carina/check.h"
 #include "kernels/micro/microkernels.h"
+#include "kernels/micro/narrow_inl.h"
 #include "kernels/micro/widen_inl.h"
 #include "kernels/micro/within.h"
 
@@ -179,34 +180,6 @@ HWY_INLINE V32 upper_product(V32 value, V32 multiplier) {
   return hn::OddEven(hn::BitCast(d32, odd_product),
                      hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, even_product))));
 }
-
-// Narrows two vectors to bytes and stores these in order. Packing joins the blocks of 128 bits of both vectors; one
-// permutation of the bytes' blocks puts them in order.
-struct StoreBytes {
-  using D16 = hn::Repartition<int16_t, D32>;
-  using D8 = hn::Rebind<int8_t, D16>;
-  using DBlocks = hn::Repartition<uint32_t, D8>;  // of the four bytes that were one block
-  static constexpr size_t kBlocks = hn::MaxLanes(DBlocks());
-
-  HWY_INLINE StoreBytes() {
-    HWY_ALIGN int16_t places[hn::MaxLanes(D16())];
-    const D32 d32;
-    const auto lanes = static_cast<int32_t>(hn::Lanes(d32));
-    hn::Store(hn::ReorderDemote2To(D16(), hn::Iota(d32, 0), hn::Iota(d32, lanes)), D16(), places);
-    for (uint32_t block = 0; block < kBlocks; ++block) order[places[4 * block] / 4] = static_cast<int32_t>(block);
-  }
-  HWY_INLINE void operator()(V32 a, V32 b, int8_t* out) const {
-    const auto bytes = hn::DemoteTo(D8(), hn::ReorderDemote2To(D16(), a, b));
-    if constexpr (kBlocks <= 2) {
-      hn::StoreU(bytes, D8(), out);
-    } else {
-      const auto blocks = hn::TableLookupLanes(hn::BitCast(DBlocks(), bytes), hn::SetTableIndices(DBlocks(), order));
-      hn::StoreU(hn::BitCast(D8(), blocks), D8(), out);
-    }
-  }
-
-  HWY_ALIGN int32_t order[kBlocks] = {};
-};
 
 // Rows of i32 to the whole range of i8 by one factor.
 template <typename Scaled>
