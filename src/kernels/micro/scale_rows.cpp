@@ -102,6 +102,33 @@ HWY_INLINE void store(V32 value, Out* out) {
   }
 }
 
+// Copies fewer elements than a vector has, without a call.
+template <typename T>
+HWY_INLINE void copy_rest(const T* from, T* to, int64_t count) {
+  const auto copy = [&](int64_t step) HWY_ATTR {
+    if ((count & step) == 0) return;
+    std::memcpy(to, from, static_cast<size_t>(step) * sizeof(T));
+    to += step;
+    from += step;
+  };
+  static_assert(kLanes == 16);
+  copy(8);
+  copy(4);
+  copy(2);
+  copy(1);
+}
+
+// Loads fewer elements than a vector has. A load of what has just been stored in parts would wait for the stores.
+template <typename In>
+HWY_INLINE V32 load_rest(const In* in, int64_t count) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3  // other targets would read the rest of the vector
+  if constexpr (sizeof(In) == 4) return hn::MaskedLoad(hn::FirstN(D32(), static_cast<size_t>(count)), D32(), in);
+#endif
+  In rest[kLanes] = {};
+  copy_rest(in, rest, count);
+  return load_i32(rest);
+}
+
 // store() saturates narrow outputs.
 template <typename In, typename Out, bool PerChannel, bool Doubled, bool Plain>
 void scale_block_with(const ScaleRows& job) {
@@ -135,12 +162,10 @@ void scale_block_with(const ScaleRows& job) {
       continue;
     }
     const int64_t rest = job.channels - i;
-    In tail_in[kLanes] = {};
-    Out tail_out[kLanes];
+    Out rest_out[kLanes];
     for (int64_t r = 0; r < job.rows; ++r) {
-      std::copy_n(in + r * job.in_stride + i, rest, tail_in);
-      store(scaled(hn::Sub(load_i32(tail_in), offset), factors), tail_out);
-      std::copy_n(tail_out, rest, out + r * job.out_stride + i);
+      store(scaled(hn::Sub(load_rest(in + r * job.in_stride + i, rest), offset), factors), rest_out);
+      copy_rest(rest_out, out + r * job.out_stride + i, rest);
     }
   }
 }
