@@ -118,19 +118,30 @@ HWY_INLINE void row_of_columns(const StoreBytes& store, const int8_t* in, int8_t
   row(store, OneForEach{f}, bounds, in, count, out);
 }
 
+using DF = hn::ScalableTag<float>;
+using VF = hn::Vec<DF>;
+
+// Floats from 2^23 to 2^24 are integers, so a sum is one, and its lowest bits are those of the integer.
+constexpr float kIntegers = 0x1.8p23F;
+
+HWY_INLINE V32 rounded(VF value, V32 addend) {
+  return hn::Add(hn::BitCast(D32(), hn::Add(value, hn::Set(DF(), kIntegers))), addend);
+}
+
+HWY_INLINE VF floats_at(const int8_t* in, V32 zero_point) {
+  return hn::ConvertTo(DF(), hn::Sub(load_i32(in), zero_point));
+}
+
 template <typename Out>
 void square(const SquareBytes& job) {
   const D32 d32;
-  const hn::ScalableTag<float> df;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
   const V32 zero_point = hn::Set(d32, job.zero_point);
-  // Floats from 2^23 to 2^24 are integers, so a sum is one, and its lowest bits are those of the integer.
-  constexpr float kIntegers = 0x1.8p23F;
-  const auto factor = hn::Set(df, job.factor), integers = hn::Set(df, kIntegers);
+  const VF factor = hn::Set(DF(), job.factor);
   const V32 addend = hn::Set(d32, job.addend - std::bit_cast<int32_t>(kIntegers));
   const auto value = [&](const int8_t* in) HWY_ATTR {
-    const auto x = hn::ConvertTo(df, hn::Sub(load_i32(in), zero_point));
-    return hn::Add(hn::BitCast(d32, hn::Add(hn::Mul(hn::Mul(x, x), factor), integers)), addend);
+    const VF x = floats_at(in, zero_point);
+    return rounded(hn::Mul(hn::Mul(x, x), factor), addend);
   };
   [[maybe_unused]] const StoreBytes store_bytes;
   const auto store = [&](const int8_t* in, Out* out) HWY_ATTR {
@@ -152,6 +163,32 @@ void square(const SquareBytes& job) {
   std::copy_n(job.in + i, job.count - i, rest_in);
   store(rest_in, rest);
   std::copy_n(rest, job.count - i, out + i);
+}
+
+void multiply_bytes_here(const MultiplyBytes& job) {
+  const D32 d32;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
+  const StoreBytes store;
+  const V32 a_zero_point = hn::Set(d32, job.a_zero_point), b_zero_point = hn::Set(d32, job.b_zero_point);
+  const V32 integers = hn::Set(d32, -std::bit_cast<int32_t>(kIntegers));
+  const VF factor = hn::Set(DF(), job.factor), addend = hn::Set(DF(), job.addend);
+  const auto store_at = [&](const int8_t* a, const int8_t* b, int8_t* out) HWY_ATTR {
+    V32 results[4];
+    HWY_UNROLL(4)
+    for (int64_t v = 0; v < 4; ++v) {
+      const VF product = hn::Mul(floats_at(a + v * lanes, a_zero_point), floats_at(b + v * lanes, b_zero_point));
+      results[v] = rounded(hn::Add(hn::Mul(product, factor), addend), integers);
+    }
+    store.four(results[0], results[1], results[2], results[3], out);
+  };
+  int64_t i = 0;
+  for (; i + 4 * lanes <= job.count; i += 4 * lanes) store_at(job.a + i, job.b + i, job.out + i);
+  if (i == job.count) return;
+  int8_t rest_a[kWidest] = {}, rest_b[kWidest] = {}, rest[kWidest];
+  std::copy_n(job.a + i, job.count - i, rest_a);
+  std::copy_n(job.b + i, job.count - i, rest_b);
+  store_at(rest_a, rest_b, rest);
+  std::copy_n(rest, job.count - i, job.out + i);
 }
 
 #else
@@ -189,6 +226,13 @@ void square(const SquareBytes& job) {
     const float value = std::nearbyint(x * x * job.factor) + static_cast<float>(job.addend);
     out[i] = static_cast<Out>(std::clamp(value, static_cast<float>(std::numeric_limits<Out>::min()),
                                          static_cast<float>(std::numeric_limits<Out>::max())));
+  }
+}
+
+void multiply_bytes_here(const MultiplyBytes& job) {
+  for (int64_t i = 0; i < job.count; ++i) {
+    const auto product = static_cast<float>((job.a[i] - job.a_zero_point) * (job.b[i] - job.b_zero_point));
+    job.out[i] = static_cast<int8_t>(std::clamp(std::nearbyint(product * job.factor + job.addend), -128.0F, 127.0F));
   }
 }
 
@@ -230,6 +274,7 @@ namespace carina::kernels {
 HWY_EXPORT(affine_rows_here);
 HWY_EXPORT(affine_columns_here);
 HWY_EXPORT(square_bytes_here);
+HWY_EXPORT(multiply_bytes_here);
 
 std::optional<Affine> Affine::create(int64_t factor, int64_t addend, int shift) {
   constexpr int64_t kLargest = int64_t{1} << 30, kMask = (int64_t{1} << kLowBits) - 1, kLargestByte = 128;
@@ -276,6 +321,10 @@ void AffineColumns::run(const Job& job) const {
 
 void square_bytes(const SquareBytes& job) {
   HWY_DYNAMIC_DISPATCH(square_bytes_here)(job);
+}
+
+void multiply_bytes(const MultiplyBytes& job) {
+  HWY_DYNAMIC_DISPATCH(multiply_bytes_here)(job);
 }
 
 }  // namespace carina::kernels

@@ -75,4 +75,15 @@ struct SquareBytes {
 };
 void square_bytes(const SquareBytes& job);
 
+// out = clamp(round((a - a_zero_point) * (b - b_zero_point) * factor + addend)), in floats, as Scales::InFloats says.
+struct MultiplyBytes {
+  static constexpr float kLargest = 1 << 22;  // rounded results are less
+  const int8_t *a, *b;
+  int32_t a_zero_point, b_zero_point;
+  float factor, addend;
+  int8_t* out;
+  int64_t count;
+};
+void multiply_bytes(const MultiplyBytes& job);
+
 }  // namespace carina::kernels

@@ -281,7 +281,7 @@ TEST(FusedChains, norms_match_their_nodes) {
   }
 }
 
-// Bytes and a second operand that broadcasts: a value for each row, or a constant for each column.
+// Bytes and a second operand that broadcasts, as a value for each row or a constant for each column, or does not.
 Chain affine_of(Random& random, TosaOp op, const Shape& shape, const Shape& second, bool is_constant) {
   Builder b;
   Chain chain;
@@ -318,7 +318,8 @@ TEST(FusedChains, operands_of_rows_and_columns_match_their_nodes) {
                                         {{2, 3, 70, 66}, {1, 3, 1, 1}},
                                         {{2, 3, 70, 66}, {1, 1, 1, 66}},
                                         {{2, 3, 70, 66}, {2, 1, 70, 1}},
-                                        {{9, 130}, {1, 1}}}) {
+                                        {{9, 130}, {1, 1}},
+                                        {{5, 303}, {5, 303}}}) {
       for (int i = 0; i < 4; ++i) {
         SCOPED_TRACE(std::string(name_of(op)) + " " + to_string(shape) + " " + to_string(second));
         const Chain chain = affine_of(random, op, shape, second, i % 2 == 0);
