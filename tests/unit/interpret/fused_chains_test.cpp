@@ -329,12 +329,17 @@ TEST(FusedChains, operands_of_rows_and_columns_match_their_nodes) {
   }
 }
 
-// TRANSPOSE, a depthwise convolution of one tap with what follows it, TRANSPOSE.
+// TRANSPOSE, a depthwise convolution of one tap with what follows it, TRANSPOSE. Before and after these there are
+// further movements, which are fused with each other.
 Chain channels_of(Random& random, DType type, const Shape& shape, const std::vector<int64_t>& axes) {
   Builder b;
   Chain chain;
-  const ValueId x = b.input("x", type, shape);
-  chain.inputs.push_back(type == kInt8 ? random_operand(random, type, shape) : testing::random_floats(random, shape));
+  const Shape turned{shape[1], shape[0], shape[2], shape[3]};
+  const ValueId input = b.input("x", type, turned);
+  chain.inputs.push_back(type == kInt8 ? random_operand(random, type, turned) : testing::random_floats(random, turned));
+  const std::vector<int64_t> turn{1, 0, 2, 3};
+  const ValueId x = b.add(TosaOp::TRANSPOSE, {input}, type, shape, {{"perms", turn}});
+  b.output(b.add(TosaOp::TRANSPOSE, {x}, type, turned, {{"perms", turn}}));
   Shape moved = shape;
   std::vector<int64_t> back(4);
   for (size_t i = 0; i < 4; ++i) {
@@ -360,7 +365,9 @@ Chain channels_of(Random& random, DType type, const Shape& shape, const std::vec
                         {"local_bound", false},
                         {"acc_type", sums}});
   if (type == kInt8) last = add_rescale(b, random, last, kInt8, 38);
-  b.output(b.add(TosaOp::TRANSPOSE, {last}, b.graph()[last].dtype, shape, {{"perms", back}}));
+  const DType result = b.graph()[last].dtype;
+  const ValueId restored = b.add(TosaOp::TRANSPOSE, {last}, result, shape, {{"perms", back}});
+  b.output(b.add(TosaOp::TRANSPOSE, {restored}, result, turned, {{"perms", turn}}));
   chain.module = std::move(b.module);
   return chain;
 }
