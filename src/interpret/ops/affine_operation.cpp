@@ -133,7 +133,7 @@ std::optional<Kernel> affine_operation(const RescaledOperation& operation) {
   const Walk<2>& walk = operation.walk;
   const auto scale = kernels::linear_scale(*operation.epilogue.scales, 0);
   if (operation.op == CombineIntegers::kSquare || bytes.type != kInt8 || !bytes.is_shift() ||
-      operation.epilogue.out_type != kInt8 || walk.inner_stride[operation.first] != 1 || !scale)
+      operation.epilogue.out_type != kInt8 || walk.inner == 0 || walk.inner_stride[operation.first] != 1 || !scale)
     return std::nullopt;
   Parts parts{.function = {.op = operation.op,
                            .zero_point = bytes.scales.input_zp,

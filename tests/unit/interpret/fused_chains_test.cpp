@@ -319,7 +319,8 @@ TEST(FusedChains, operands_of_rows_and_columns_match_their_nodes) {
                                         {{2, 3, 70, 66}, {1, 1, 1, 66}},
                                         {{2, 3, 70, 66}, {2, 1, 70, 1}},
                                         {{9, 130}, {1, 1}},
-                                        {{5, 303}, {5, 303}}}) {
+                                        {{5, 303}, {5, 303}},
+                                        {{3, 0}, {1, 0}}}) {
       for (int i = 0; i < 4; ++i) {
         SCOPED_TRACE(std::string(name_of(op)) + " " + to_string(shape) + " " + to_string(second));
         const Chain chain = affine_of(random, op, shape, second, i % 2 == 0);
