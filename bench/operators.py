@@ -74,8 +74,11 @@ def operators():
         ),
         "softmax of rows": repeated(lambda x: torch.softmax(x, -1), 4, sequence),
         "softmax of channels": repeated(lambda x: torch.softmax(x, 1), 4, tall),
+        "log softmax of rows": repeated(lambda x: torch.log_softmax(x, -1), 4, sequence),
         "group norm": layers(lambda: nn.GroupNorm(8, 64), 4, image),
+        "instance norm": layers(lambda: nn.InstanceNorm2d(64), 4, image),
         "layer norm": layers(lambda: nn.LayerNorm(384), 4, torch.randn(256, 384)),
+        "RMS norm": layers(lambda: nn.RMSNorm(384), 4, torch.randn(256, 384)),
         "batch norm": layers(lambda: nn.BatchNorm2d(64), 4, image),
         "attention, 4 heads": (Attention(), (torch.randn(1, 64, 128),)),
         "gelu": repeated(nn.functional.gelu, 4, torch.randn(256, 1536)),
@@ -86,6 +89,8 @@ def operators():
         "average pool 3x3": layers(lambda: nn.AvgPool2d(3, 1, 1), 4, image),
         "mean of pixels": repeated(lambda x: x + x.mean((2, 3), keepdim=True), 4, image),
         "nearest neighbor, twice the size": layers(lambda: nn.Upsample(scale_factor=2), 1, image),
+        "bilinear, twice the size": layers(lambda: nn.Upsample(scale_factor=2, mode="bilinear"), 1, image),
+        "zeros around": repeated(lambda x: nn.functional.pad(x, (1, 1, 1, 1))[:, :, 1:-1, 1:-1] + x, 4, image),
         "concatenation": repeated(lambda x: torch.cat([x[:, 32:], x[:, :32]], 1), 4, image),
     }
 
@@ -100,7 +105,7 @@ class Attention(nn.Module):
 
 
 def program(module, inputs, folder):
-    """Writes folder/x.pt2, folder/x.pte (no delegate) and the inputs; returns the inputs' files."""
+    """Writes folder/x.pt2, folder/x.pte (no delegate), sample.npz of all inputs, and each input; returns the latter's files."""
     from executorch.exir import to_edge
 
     exported = torch.export.export(module, inputs)
@@ -109,6 +114,8 @@ def program(module, inputs, folder):
     files = [folder / f"in_{i}.npy" for i in range(len(inputs))]
     for file, tensor in zip(files, inputs):
         np.save(file, tensor.numpy())
+    arrays = {name: tensor.numpy() for name, tensor in zip(exported.graph_signature.user_inputs, inputs)}
+    np.savez(folder / "sample.npz", **arrays)
     return files
 
 
@@ -138,8 +145,9 @@ def measure(module, inputs, folder, reasons):
     def interpreted(name, options):
         tosa = folder / f"{name}.tosa"
         process(carina("tosa", folder / "x.pt2", *options, "-o", tosa))
-        inputs = files if name == "float" else graph_inputs(tosa, folder)
-        return google_benchmark("interpret_bench", "--benchmark_filter=warm", tosa, *inputs)["warm"].seconds
+        has_floats = name == "float" and all(tensor.is_floating_point() for tensor in inputs)
+        arrays = files if has_floats else graph_inputs(tosa, folder)
+        return google_benchmark("interpret_bench", "--benchmark_filter=warm", tosa, *arrays)["warm"].seconds
 
     def simulated():
         process(carina("compile", folder / "int8.tosa", "--target", TARGET, "--dump", folder, "-o", folder / "npu.pte"))
@@ -151,8 +159,7 @@ def measure(module, inputs, folder, reasons):
     host = ("program_bench", "--benchmark_filter=host", folder / "x.pte", *files)
     attempt("program", lambda: google_benchmark(*host)["host"].seconds)
     attempt("float", lambda: interpreted("float", []))
-    calibration = [word for file in files for word in ("--calibrate", file)]
-    attempt("int8", lambda: interpreted("int8", ["--quantize", "int8", *calibration]))
+    attempt("int8", lambda: interpreted("int8", ["--quantize", "int8", "--calibrate", folder / "sample.npz"]))
     if (folder / "int8.tosa").exists():
         attempt("NPU", simulated)
     return times

@@ -295,8 +295,9 @@ void Planner::fuse_node(size_t node_index) {
 }
 
 void Planner::fuse_nodes() {
+  fuse_channels();
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-    if (!done_[n]) fuse_node(n);
+    if (!done_[n] && !fused_.contains(n)) fuse_node(n);
   }
   fuse_elementwise();
   fuse_layout_ops();

@@ -44,6 +44,10 @@ class Planner {
   [[nodiscard]] std::vector<size_t> tail_of(size_t node_index) const;
   [[nodiscard]] std::vector<size_t> front_of(size_t node_index) const;
   [[nodiscard]] bool is_shared(ir::ValueId value, size_t user) const;
+  // Fuses DEPTHWISE_CONV2D of one tap with the TRANSPOSE before and after it.
+  void fuse_channels();
+  [[nodiscard]] std::optional<Fused> fuse_channels_of(size_t node_index) const;
+  [[nodiscard]] std::optional<size_t> only_user_of(ir::ValueId value) const;
   // Fuses fp32 elementwise operators with operands that have no other reader.
   void fuse_elementwise();
   void fuse_chain(const std::vector<size_t>& nodes);

@@ -9,11 +9,13 @@
 
 namespace carina::interpret {
 
-// For the result of each data-movement node, finds the view of the chain's first operand.
+// For the result of each data-movement node, finds the view of the chain's first operand. What a fused kernel computes
+// is no view: it reads its operands as they are.
 void Planner::find_layout_views() {
   views_.resize(graph_.values.size());
-  for (const ir::Node& node : graph_.nodes) {
-    if (!node.op.is_tosa() || node.inputs.empty() || node.outputs.size() != 1) continue;
+  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    const ir::Node& node = graph_.nodes[n];
+    if (done_[n] || !node.op.is_tosa() || node.inputs.empty() || node.outputs.size() != 1) continue;
     const OpRow* row = kernel_row_of(node.op.tosa());
     const TosaOp op = node.op.tosa();
     if (op != TosaOp::TRANSPOSE && op != TosaOp::SLICE && !copies_nothing(node)) continue;

@@ -87,6 +87,14 @@ struct ConvI8 {
 std::optional<Operator> dense_i8(const ConvI8& conv);
 std::optional<Operator> depthwise_i8(const ConvI8& conv);
 
+// Depthwise convolutions of one tap per input pixel, whose operands may have their channels on any axis: they are
+// [outer, channels, inner]. The int8 one is of results in bytes.
+struct ChannelLayout {
+  int64_t outer, inner;
+};
+std::optional<Operator> scaled_channels_f32(const ConvF32& conv, const ChannelLayout& layout);
+std::optional<Operator> scaled_channels_i8(const ConvI8& conv, const ChannelLayout& layout);
+
 // i48 = the sums of int16 values and int8 weights, both without zero point, plus the bias. Weights are as those of
 // ConstantsI8.
 struct ConvI16 {

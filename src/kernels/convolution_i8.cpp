@@ -31,18 +31,15 @@ struct DenseBytes {
   [[nodiscard]] size_t scratch_bytes() const { return row_area() + Int8Product::scratch_bytes(kBlockRows); }
 
   void gather(const int8_t* in, int64_t first, int64_t rows, std::byte* to) const {
-    const size_t row_bytes = product.row_bytes(), used = static_cast<size_t>(product.k()) * product.format().a_bytes;
-    ConvPixel pixel = pixel_of(g, first);
-    for (int64_t r = 0; r < rows; ++r, advance(g, pixel)) {
-      std::byte* row = to + static_cast<size_t>(r) * row_bytes;
-      int64_t at = 0;
-      for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
-        pack_row(offset < 0 ? padding.data() : in + offset, count,
-                 row + static_cast<size_t>(at) * product.format().a_bytes);
-        at += count;
-      });
-      std::memset(row + used, 0, row_bytes - used);
-    }
+    const size_t row_bytes = product.row_bytes(), element = product.format().a_bytes;
+    const size_t used = static_cast<size_t>(product.k()) * element, tap_bytes = static_cast<size_t>(g.ic) * element;
+    PartPacker parts;
+    for_each_run_of_pixels(g, first, rows, [&](int64_t row, int64_t tap, int64_t offset, int64_t count) {
+      parts.add(offset < 0 ? padding.data() : in + offset, count,
+                to + static_cast<size_t>(row) * row_bytes + static_cast<size_t>(tap) * tap_bytes);
+    });
+    if (used == row_bytes) return;
+    for (int64_t r = 0; r < rows; ++r) std::memset(to + static_cast<size_t>(r) * row_bytes + used, 0, row_bytes - used);
   }
 
   void run_unit(const Execution& call, const GemmTiling::Unit& unit, std::byte* scratch) const {
@@ -169,6 +166,7 @@ std::optional<Operator> depthwise_i8(const ConvI8& conv) {
   const ConstantsI8& constants = conv.constants;
   if (g.multiplier > 1 && g.ic > 1) return on_repeated_channels<int8_t>(conv, &depthwise_i8);
   if (g.multiplier != 1 || g.ic == 0) return std::nullopt;
+  if (auto scaled = scaled_channels_i8(conv, {.outer = g.pixels(), .inner = 1})) return scaled;
   WeightTerms terms = weight_terms(
       constants, {.weights = constants.weights, .k = g.taps(), .n = g.oc, .stride_k = g.oc, .stride_n = 1});
   auto epilogue = epilogue_for(conv.epilogue, terms);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -51,6 +52,34 @@ void for_each_run(const ConvGeometry& g, const ConvPixel& pixel, const Run& run)
         run(inside && w >= 0 && w < g.in[2] ? (row + w) * g.ic : -1, g.ic);
       }
     }
+  }
+}
+
+// The same of `pixels` pixels from `first` on, row of taps by row of taps: calls run(pixel, index of the first tap,
+// offset, number of elements).
+template <typename Run>
+void for_each_run_of_pixels(const ConvGeometry& g, int64_t first, int64_t pixels, const Run& run) {
+  for (int64_t p = 0; p < pixels;) {
+    const ConvPixel pixel = pixel_of(g, first + p);
+    const int64_t end = std::min(pixels, p + g.out[2] - pixel.at[2]);  // of the row of outputs
+    for (int64_t tap = 0; tap < g.taps(); tap += g.kernel[2]) {
+      const int64_t d = tap_position(g, 0, pixel.at[0], tap / g.kernel[2] / g.kernel[1]);
+      const int64_t h = tap_position(g, 1, pixel.at[1], tap / g.kernel[2] % g.kernel[1]);
+      const bool inside = d >= 0 && d < g.in[0] && h >= 0 && h < g.in[1];
+      const int64_t row = ((pixel.n * g.in[0] + d) * g.in[1] + h) * g.in[2];
+      int64_t w0 = tap_position(g, 2, pixel.at[2], 0);
+      for (int64_t i = p; i < end; ++i, w0 += g.stride[2]) {
+        if (inside && g.dilation[2] == 1 && w0 >= 0 && w0 + g.kernel[2] <= g.in[2]) {
+          run(i, tap, (row + w0) * g.ic, g.kernel[2] * g.ic);
+          continue;
+        }
+        for (int64_t kw = 0; kw < g.kernel[2]; ++kw) {
+          const int64_t w = w0 + kw * g.dilation[2];
+          run(i, tap + kw, inside && w >= 0 && w < g.in[2] ? (row + w) * g.ic : -1, g.ic);
+        }
+      }
+    }
+    p = end;
   }
 }
 

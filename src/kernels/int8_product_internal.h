@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,6 +30,31 @@ struct WeightMatrix {
 WeightTerms weight_terms(const ConstantsI8& constants, const WeightMatrix& matrix);
 // The epilogue of sums with these terms. Returns nothing if a sum could overflow.
 std::optional<IntegerEpilogue> epilogue_for(const EpilogueOf& epilogue, const WeightTerms& terms);
+
+// Packs parts of rows as pack_row() does, many with one call of the microkernel.
+class PartPacker {
+ public:
+  PartPacker() = default;
+  PartPacker(const PartPacker&) = delete;
+  PartPacker& operator=(const PartPacker&) = delete;
+  ~PartPacker() { pack(); }
+
+  void add(const int8_t* in, int64_t count, std::byte* out) {
+    if (count_ == kMany) pack();
+    parts_[count_++] = {.in = in, .count = count, .out = out};
+  }
+
+ private:
+  static constexpr size_t kMany = 64;
+
+  void pack() {
+    pack_parts({parts_.data(), count_});
+    count_ = 0;
+  }
+
+  std::array<PackedPart, kMany> parts_;
+  size_t count_ = 0;
+};
 
 // A product of rows of inputs with a packed matrix of weights, bias, zero points and epilogue.
 class Int8Product {

@@ -179,11 +179,15 @@ struct PhasesI8 {
     const auto* in = call.input<int8_t>(0);
     const size_t row_bytes = product.row_bytes(), element = product.format().a_bytes;
     const size_t used = static_cast<size_t>(product.k()) * element;
-    for_each_tap(g, block.phase, block.n, block.output_row, block.first, block.rows,
-                 [&](int64_t row, int64_t tap, int64_t offset) {
-                   pack_row(offset < 0 ? padding.data() : in + offset, g.ic,
-                            scratch + static_cast<size_t>(row) * row_bytes + static_cast<size_t>(tap * g.ic) * element);
-                 });
+    {
+      PartPacker parts;
+      for_each_tap(g, block.phase, block.n, block.output_row, block.first, block.rows,
+                   [&](int64_t row, int64_t tap, int64_t offset) {
+                     parts.add(
+                         offset < 0 ? padding.data() : in + offset, g.ic,
+                         scratch + static_cast<size_t>(row) * row_bytes + static_cast<size_t>(tap * g.ic) * element);
+                   });
+    }
     for (int64_t r = 0; r < block.rows; ++r)
       std::memset(scratch + static_cast<size_t>(r) * row_bytes + used, 0, row_bytes - used);
     product.run({.a = scratch,

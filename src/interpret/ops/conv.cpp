@@ -149,13 +149,18 @@ namespace {
 
 using kernels::Operator;
 
-std::optional<Operator> operator_i8(const TailPlan& plan, const ConvGeometry& g) {
+std::optional<kernels::ConvI8> conv_i8(const TailPlan& plan, const ConvGeometry& g) {
   const auto constants = i8_constants(plan.node);
   if (!constants) return std::nullopt;
-  const kernels::ConvI8 conv{
+  return kernels::ConvI8{
       .geometry = g, .constants = *constants, .epilogue = epilogue_of(plan), .threads = plan.node.threads};
-  auto depthwise = kernels::depthwise_i8(conv);
-  return depthwise ? std::move(depthwise) : kernels::dense_i8(conv);
+}
+
+std::optional<Operator> operator_i8(const TailPlan& plan, const ConvGeometry& g) {
+  const auto conv = conv_i8(plan, g);
+  if (!conv) return std::nullopt;
+  auto depthwise = kernels::depthwise_i8(*conv);
+  return depthwise ? std::move(depthwise) : kernels::dense_i8(*conv);
 }
 
 std::optional<Operator> operator_i16(const TailPlan& fused, const ConvGeometry& g) {
@@ -173,21 +178,26 @@ std::optional<Operator> operator_i16(const TailPlan& fused, const ConvGeometry& 
   return depthwise ? std::move(depthwise) : kernels::dense_i16(conv);
 }
 
-std::optional<Operator> operator_f32(const TailPlan& plan, const ConvGeometry& g) {
+std::optional<kernels::ConvF32> conv_f32(const TailPlan& plan, const ConvGeometry& g) {
   const auto bounds = clamp_bounds_of(plan);
   const auto constants = f32_constants(plan.node);
   if (!bounds || !constants) return std::nullopt;
-  const kernels::ConvF32 conv{.geometry = g,
-                              .weights = constants->weights,
-                              .bias = constants->bias,
-                              .bounds = *bounds,
-                              .packing = plan.node.packing,
-                              .threads = plan.node.threads};
-  if (auto depthwise = kernels::depthwise_f32(conv)) return depthwise;
+  return kernels::ConvF32{.geometry = g,
+                          .weights = constants->weights,
+                          .bias = constants->bias,
+                          .bounds = *bounds,
+                          .packing = plan.node.packing,
+                          .threads = plan.node.threads};
+}
+
+std::optional<Operator> operator_f32(const TailPlan& plan, const ConvGeometry& g) {
+  const auto conv = conv_f32(plan, g);
+  if (!conv) return std::nullopt;
+  if (auto depthwise = kernels::depthwise_f32(*conv)) return depthwise;
   if (plan.node.sums == Sums::kFewMultiplications) {
-    if (auto winograd = kernels::winograd_f32(conv)) return winograd;
+    if (auto winograd = kernels::winograd_f32(*conv)) return winograd;
   }
-  return kernels::dense_f32(conv);
+  return kernels::dense_f32(*conv);
 }
 
 std::optional<Kernel> vector_conv(const TailPlan& plan, const ConvGeometry& g) {
@@ -227,6 +237,16 @@ Result<Kernel> prepare_CONV3D(const NodePlan& plan) {
 }
 Result<Kernel> prepare_DEPTHWISE_CONV2D(const NodePlan& plan) {
   return prepare<ConvKind::kDepthwise>(plan);
+}
+std::optional<Kernel> scaled_channels(const TailPlan& plan, const kernels::ChannelLayout& layout) {
+  const auto geometry = conv_geometry(plan.node, ConvKind::kDepthwise);
+  if (!geometry) return std::nullopt;
+  const auto floats = conv_f32(plan, *geometry);
+  const auto bytes = conv_i8(plan, *geometry);
+  auto op = floats  ? kernels::scaled_channels_f32(*floats, layout)
+            : bytes ? kernels::scaled_channels_i8(*bytes, layout)
+                    : std::nullopt;
+  return op ? std::optional(kernel_of(*std::move(op))) : std::nullopt;
 }
 std::optional<Kernel> fuse_tail_CONV2D(const TailPlan& plan) {
   return fuse<ConvKind::kConv2d>(plan);

@@ -39,6 +39,10 @@ std::optional<kernels::ConstantsI8> i8_constants(const NodePlan& plan);
 // The epilogue for the tail: RESCALE and CLAMP in that order.
 kernels::EpilogueOf epilogue_of(const TailPlan& plan);
 
+// The kernel of a DEPTHWISE_CONV2D of one tap and its tail, for operands that are [outer, channels, inner] before and
+// after it. Returns nothing for others.
+std::optional<Kernel> scaled_channels(const TailPlan& plan, const kernels::ChannelLayout& layout);
+
 // The kernel of a convolution: a vector kernel if one applies, otherwise the plain one.
 Result<Kernel> best_conv(const NodePlan& plan, const ConvGeometry& geometry);
 

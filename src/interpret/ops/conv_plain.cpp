@@ -119,7 +119,7 @@ struct Row {
   std::array<DType, 3> types;
   Kernel (*make)(const NodePlan&, const ConvGeometry&);
 };
-constexpr Row kRows[] = {
+constexpr Row kConvRows[] = {
     {{kInt8, kInt8, kInt32}, &make<I8, I8, I32>},          {{kInt8, kInt4, kInt32}, &make<I8, I4, I32>},
     {{kInt16, kInt8, kInt48}, &make<I16, I8, I48>},        {{kFp32, kFp32, kFp32}, &make<F32, F32, F32>},
     {{kFp16, kFp16, kFp16}, &make<F16, F16, F16>},         {{kBf16, kBf16, kBf16}, &make<BF16, BF16, BF16>},
@@ -129,7 +129,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 Result<Kernel> plain_conv(const NodePlan& plan, const ConvGeometry& geometry) {
-  for (const Row& row : kRows) {
+  for (const Row& row : kConvRows) {
     if (row.types == std::array{plan.in[0].dtype, plan.in[1].dtype, plan.out[0].dtype}) return row.make(plan, geometry);
   }
   return fail(plan.diagnostic("the convolution does not have these types",

@@ -37,14 +37,19 @@ std::unexpected<Diagnostics> bad_index(const Call& call, const Rows& rows, int64
   return fail_at(call, rows.indices, at, fmt::format("index {} is outside of [0, {})", index, rows.k));
 }
 
+// kBytes: the bytes of a row, so that it is copied without a call; 0 for others.
+template <size_t kBytes>
 Result<void> gather(const Rows& rows, const Call& call) {
+  const size_t bytes = kBytes == 0 ? rows.row_bytes : kBytes;
   const auto* indices = call.input<int32_t>(1);
-  for (int64_t i = 0; i < rows.n * rows.w; ++i) {
-    const int32_t index = indices[i];
-    if (index < 0 || index >= rows.k) return bad_index(call, rows, i, index);
-    const auto row = static_cast<size_t>(i / rows.w * rows.k + index);
-    std::memcpy(call.out[0] + static_cast<size_t>(i) * rows.row_bytes, call.in[0] + row * rows.row_bytes,
-                rows.row_bytes);
+  std::byte* out = call.out[0];
+  for (int64_t n = 0; n < rows.n; ++n) {
+    const std::byte* values = call.in[0] + static_cast<size_t>(n * rows.k) * bytes;
+    for (int64_t i = n * rows.w; i < (n + 1) * rows.w; ++i, out += bytes) {
+      const int32_t index = indices[i];
+      if (index < 0 || index >= rows.k) return bad_index(call, rows, i, index);
+      std::memcpy(out, values + static_cast<size_t>(index) * bytes, bytes);
+    }
   }
   return {};
 }
@@ -73,7 +78,11 @@ Result<void> scatter(const Rows& rows, const Call& call) {
 Result<Kernel> prepare_GATHER(const NodePlan& plan) {
   CARINA_CHECKED(Checks(plan).operands(2, 1).done());
   CARINA_TRY(const Rows rows, check_rows(plan, plan.in[0], plan.in[1], plan.out[0]));
-  return Kernel{.run = [rows](const Call& call) { return gather(rows, call); }};
+  const auto run = rows.row_bytes == 1   ? &gather<1>
+                   : rows.row_bytes == 2 ? &gather<2>
+                   : rows.row_bytes == 4 ? &gather<4>
+                                         : &gather<0>;
+  return Kernel{.run = [rows, run](const Call& call) { return run(rows, call); }};
 }
 
 Result<Kernel> prepare_SCATTER(const NodePlan& plan) {

@@ -26,7 +26,8 @@ std::optional<kernels::Scales> constant_scales(const NodePlan& rescale, int64_t 
   const bool is_unsigned = attributes.get<bool>("input_unsigned") || attributes.get<bool>("output_unsigned");
   const DType in = rescale.in[0].dtype;
   const DType out = rescale.out[0].dtype;
-  if (!constants || is_unsigned || !attributes.get<bool>("scale32") || !has_vectors(in) || !has_vectors(out))
+  if (!constants || is_unsigned || !attributes.get<bool>("scale32") || !has_vectors(in) || !has_vectors(out) ||
+      rescale.in[1].shape->elements() == 0)  // no channels
     return std::nullopt;
   constexpr int64_t kDoubleRound = 3;
   const Shape& shape = *rescale.in[0].shape;

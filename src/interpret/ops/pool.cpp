@@ -1,11 +1,15 @@
 // AVG_POOL2D and MAX_POOL2D: windows over [N,H,W,C].
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
 #include "interpret/ops/nan_internal.h"
+#include "kernels/micro/microkernels.h"
 #include "tensor/fixed_point.h"
 
 namespace carina::interpret {
@@ -125,8 +129,79 @@ Kernel average_int_with(const NodePlan& plan, const Geometry& g) {
   }};
 }
 
+// The scales of the means of windows, by the number of their elements: windows at the borders have fewer. Returns
+// nothing if a sum could break a REQUIRE, or if zero points are known only at run time.
+using ScalesByCount = std::map<int64_t, kernels::Scales>;
+std::optional<ScalesByCount> scales_of_means(const NodePlan& plan, const Geometry& g) {
+  constexpr size_t kMany = 64;
+  const DType type = plan.out[0].dtype;
+  if (plan.kernels != Kernels::kFast || plan.in[1].constant == nullptr || plan.in[2].constant == nullptr)
+    return std::nullopt;
+  const int64_t input_zp = scalar_at(plan.in[1].constant->data.data(), type);
+  const int64_t output_zp = scalar_at(plan.in[2].constant->data.data(), type);
+  const IntegerRange range = range_of(type);
+  const int64_t largest = std::max(range.max - input_zp, input_zp - range.min);
+  std::set<int64_t> heights, widths;
+  for (int64_t y = 0; y < g.oh; ++y) heights.insert(window_of(g, y, 0).y1 - window_of(g, y, 0).y0);
+  for (int64_t x = 0; x < g.ow; ++x) widths.insert(window_of(g, 0, x).x1 - window_of(g, 0, x).x0);
+  if (heights.size() * widths.size() > kMany) return std::nullopt;
+  ScalesByCount all;
+  for (const int64_t height : heights) {
+    for (const int64_t width : widths) {
+      const int64_t count = height * width;
+      const ScaleFactor factor = reciprocal_scale(static_cast<uint32_t>(count));
+      const std::array<int32_t, 1> multiplier{static_cast<int32_t>(factor.multiplier)};
+      const std::array<int8_t, 1> shift{static_cast<int8_t>(factor.shift)};
+      auto scales = kernels::make_scales({.multiplier = multiplier,
+                                          .shift = shift,
+                                          .rounding = Rounding::kSingle,
+                                          .bound = count * largest,
+                                          .channels = 1});
+      if (!scales) return std::nullopt;
+      scales->output_zp = static_cast<int32_t>(output_zp);
+      scales->low = static_cast<int32_t>(range.min);
+      scales->high = static_cast<int32_t>(range.max);
+      if (type == kInt8) kernels::find_float_form(*scales);
+      kernels::settle(*scales, type);
+      all.emplace(count, *std::move(scales));
+    }
+  }
+  return all;
+}
+
+// Sums are scaled with vectors.
+template <typename Element>
+Kernel scaled_average(const NodePlan& plan, const Geometry& g, ScalesByCount scales) {
+  using S = typename Element::Storage;
+  const auto input_zp = static_cast<int32_t>(scalar_at(plan.in[1].constant->data.data(), Element::kDType));
+  return {.run = [g, input_zp, scales = std::move(scales)](const Call& call) -> Result<void> {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out_at, int64_t image, const Window& w) {
+      const kernels::Scales& scale = scales.at(w.count());
+      for (int64_t c0 = 0; c0 < g.c; c0 += kSide) {
+        const int64_t count = std::min(kSide, g.c - c0);
+        int32_t sums[kSide];
+        std::fill_n(sums, kSide, static_cast<int32_t>(-w.count() * input_zp));
+        fold_window<Element>(g, call.input<S>(0) + image, w, c0, count, sums,
+                             [](int32_t sum, int32_t x) { return sum + x; });
+        kernels::scale_rows({.scales = scale,
+                             .in_type = kInt32,
+                             .out_type = Element::kDType,
+                             .in = sums,
+                             .out = call.output<S>(0) + out_at + c0,
+                             .in_stride = kSide,
+                             .out_stride = kSide,
+                             .rows = 1,
+                             .first = 0,
+                             .channels = count});
+      }
+    });
+    return {};
+  }};
+}
+
 template <typename Element>
 Kernel average_int(const NodePlan& plan, const Geometry& g) {
+  if (auto scales = scales_of_means(plan, g)) return scaled_average<Element>(plan, g, *std::move(scales));
   constexpr int64_t kSmall = 1 << 15;
   const bool small = g.kernel_y <= kSmall && g.kernel_x <= kSmall / g.kernel_y;
   return small ? average_int_with<Element, int32_t>(plan, g) : average_int_with<Element, int64_t>(plan, g);

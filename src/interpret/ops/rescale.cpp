@@ -146,7 +146,7 @@ std::optional<Kernel> plain_rescale(const NodePlan& plan);
 
 // What apply_scale_32 allows of inputs minus zero point, by the smallest shift: [-bound - 1, bound].
 int64_t allowed_bound(const NodePlan& plan) {
-  if (plan.in[2].constant == nullptr) return -1;
+  if (plan.in[2].constant == nullptr || plan.in[2].shape->elements() == 0) return -1;
   const int shift = std::ranges::min(plan.in[2].constant->values<int8_t>());
   return shift < 2 ? -1 : (int64_t{1} << std::min(shift - 1, 31)) - 1;
 }

@@ -9,9 +9,28 @@
 #include "interpret/elementwise_blocks_internal.h"
 #include "interpret/ops/integer_epilogue_internal.h"
 #include "interpret/ops/rescale_internal.h"
+#include "interpret/ops/rescaled_operand_internal.h"
 #include "interpret/ops/sum_f32_internal.h"
 
 namespace carina::interpret {
+
+void RescaledOperand::run(const std::byte* in, int64_t count, int32_t* out) const {
+  kernels::scale_rows({.scales = scales,
+                       .in_type = type,
+                       .out_type = DType::kInt32,
+                       .in = in,
+                       .out = out,
+                       .in_stride = count,
+                       .out_stride = count,
+                       .rows = 1,
+                       .first = 0,
+                       .channels = count});
+}
+
+void RescaledOperand::run(const std::byte* in, int64_t stride, int64_t rows, int64_t columns, int32_t* out) const {
+  for (int64_t r = 0; r < rows; ++r)
+    run(in + static_cast<size_t>(r * stride) * element_bytes(type), columns, out + r * columns);
+}
 
 namespace {
 
@@ -20,37 +39,7 @@ using kernels::CombineIntegers;
 
 constexpr int64_t kBlock = 2048;
 
-// The RESCALE of an operand, and the largest magnitude of its result.
-struct Rescaled {
-  kernels::Scales scales;
-  DType type;
-  int64_t bound;
-
-  // Whether the operation itself can compute it.
-  [[nodiscard]] bool is_shift() const { return scales.left_shift.has_value(); }
-
-  // Rescales `count` adjacent elements.
-  void run(const std::byte* in, int64_t count, int32_t* out) const {
-    kernels::scale_rows({.scales = scales,
-                         .in_type = type,
-                         .out_type = kInt32,
-                         .in = in,
-                         .out = out,
-                         .in_stride = count,
-                         .out_stride = count,
-                         .rows = 1,
-                         .first = 0,
-                         .channels = count});
-  }
-
-  // The same of rows that are `stride` elements apart, to adjacent rows.
-  void run(const std::byte* in, int64_t stride, int64_t rows, int64_t columns, int32_t* out) const {
-    for (int64_t r = 0; r < rows; ++r)
-      run(in + static_cast<size_t>(r * stride) * element_bytes(type), columns, out + r * columns);
-  }
-};
-
-std::optional<Rescaled> rescaled(const NodePlan& front, bool is_shared) {
+std::optional<RescaledOperand> rescaled(const NodePlan& front, bool is_shared) {
   const DType type = front.in[0].dtype;
   if (!check_rescale(front) || (type != kInt8 && type != kInt16) || front.in[3].constant == nullptr)
     return std::nullopt;
@@ -62,7 +51,7 @@ std::optional<Rescaled> rescaled(const NodePlan& front, bool is_shared) {
   if (!scales || scales->per_channel || (is_shared && !scales->left_shift)) return std::nullopt;
   const int64_t bound =
       (((largest + 1) << scales->before.front()) * scales->multiplier.front() >> (32 + scales->after.front())) + 2;
-  return Rescaled{.scales = *std::move(scales), .type = type, .bound = bound};
+  return RescaledOperand{.scales = *std::move(scales), .type = type, .bound = bound};
 }
 
 // The operation on the operands in their order, or on the second and the first.
@@ -77,7 +66,7 @@ int64_t bound_of(CombineIntegers op, int64_t a, int64_t b) {
 
 struct RescaledBinary {
   CombineIntegers op;  // of `first` and `second`
-  std::array<Rescaled, 2> operands;
+  std::array<RescaledOperand, 2> operands;
   size_t first;  // the operand that has an element for each column
   Blocks<2> blocks;
   IntegerEpilogue epilogue;
@@ -88,7 +77,7 @@ struct RescaledBinary {
 
   // The rows of the first operand, rescaled to `own` unless the operation does that.
   [[nodiscard]] kernels::NarrowRows first_rows(const Call& call, const Blocks<2>::Block& block, int32_t* own) const {
-    const Rescaled& operand = operands[first];
+    const RescaledOperand& operand = operands[first];
     const std::byte* data = at(call, first, block.row, block.column);
     const int64_t stride = blocks.stride(first, block.columns);
     if (operand.is_shift())
@@ -104,7 +93,7 @@ struct RescaledBinary {
   // The rows of the second operand, rescaled to `own`.
   [[nodiscard]] kernels::RowsI32 second_rows(const Call& call, const Blocks<2>::Block& block, int32_t* own) const {
     if (op == CombineIntegers::kSquare) return {.data = own, .stride = 0, .repeats = true};
-    const Rescaled& operand = operands[1 - first];
+    const RescaledOperand& operand = operands[1 - first];
     const std::byte* data = at(call, 1 - first, block.row, block.column);
     const bool repeats = blocks.walk.inner_stride[1 - first] == 0;
     const int64_t columns = repeats ? 1 : block.columns, stride = blocks.stride(1 - first, block.columns);
@@ -169,13 +158,23 @@ std::optional<FrontKernel> fuse(const FrontPlan& fused, CombineIntegers op) {
   const auto walk = plan_walk<2>(*plan.out[0].shape, {plan.in[0].shape, plan.in[1].shape});
   const bool second_is_first = walk.inner_stride[0] == 0 || (walk.inner_stride[1] != 0 && !a->is_shift());
   const bool is_square = op == CombineIntegers::kMul && plan.node.inputs[0] == plan.node.inputs[1];
-  RescaledBinary binary{.op = is_square         ? CombineIntegers::kSquare
-                              : second_is_first ? turned(op)
-                                                : op,
-                        .operands = {*std::move(a), *std::move(b)},
-                        .first = second_is_first ? size_t{1} : size_t{0},
+  RescaledOperation operation{.op = is_square         ? CombineIntegers::kSquare
+                                    : second_is_first ? turned(op)
+                                                      : op,
+                              .operands = {*std::move(a), *std::move(b)},
+                              .first = second_is_first ? size_t{1} : size_t{0},
+                              .constants = {fused.front[0].node.in[0].constant, fused.front[1].node.in[0].constant},
+                              .walk = walk,
+                              .epilogue = *std::move(epilogue),
+                              .threads = plan.threads};
+  if (auto kernel = affine_operation(operation)) return FrontKernel{*std::move(kernel)};
+  if (auto kernel = square_of_bytes(operation)) return FrontKernel{*std::move(kernel)};
+  if (auto kernel = product_of_bytes(operation)) return FrontKernel{*std::move(kernel)};
+  RescaledBinary binary{.op = operation.op,
+                        .operands = std::move(operation.operands),
+                        .first = operation.first,
                         .blocks = Blocks<2>(walk, kBlock),
-                        .epilogue = *std::move(epilogue)};
+                        .epilogue = std::move(operation.epilogue)};
   return FrontKernel{{.run = [binary = std::move(binary)](const Call& call) { return binary.run(call); },
                       .scratch_bytes = static_cast<size_t>(plan.threads * 2 * kBlock) * sizeof(int32_t)}};
 }

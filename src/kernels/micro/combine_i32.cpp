@@ -84,8 +84,7 @@ HWY_INLINE void combine_row(const Value& value, const In* a, const int32_t* b, i
 
 template <typename Op, bool kRepeats, bool kShifts, typename In>
 void combine_rows_with(const CombineI32& job) {
-  // Contiguous rows are one long row.
-  const bool is_one = job.a.stride == job.columns && job.b.stride == (kRepeats ? 0 : job.columns);
+  const bool is_one = are_one_row(job.columns, job.a, job.b);
   const int64_t rows = is_one ? 1 : job.rows, columns = is_one ? job.rows * job.columns : job.columns;
   const Value<kShifts> value{.zero_point = hn::Set(D32(), job.a.zero_point), .left_shift = job.a.left_shift};
   for (int64_t r = 0; r < rows; ++r) {

@@ -60,14 +60,9 @@ HWY_INLINE void combine_row(const float* a, const float* b, float* out, int64_t 
   hn::StoreU(last, d, out + end);
 }
 
-// Returns whether the rows are contiguous, or repeat one value, so that they can be treated as one long row.
-bool is_one_row(const RowsF32& operand, int64_t columns) {
-  return operand.stride == (operand.repeats ? 0 : columns);
-}
-
 template <typename Op, bool kRepeatsA, bool kRepeatsB>
 void combine_rows(const CombineF32& job) {
-  const bool is_one = is_one_row(job.a, job.columns) && is_one_row(job.b, job.columns);
+  const bool is_one = are_one_row(job.columns, job.a, job.b);
   const int64_t rows = is_one ? 1 : job.rows;
   const int64_t columns = is_one ? job.rows * job.columns : job.columns;
   for (int64_t r = 0; r < rows; ++r) {

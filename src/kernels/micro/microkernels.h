@@ -126,6 +126,16 @@ struct RescaleI48 {
 };
 bool rescale_i48(const RescaleI48& job);
 
+// Returns whether rows of operands follow each other without gaps, or repeat one value, so that they are one long row.
+template <typename... Operand>
+bool are_one_row(int64_t columns, const Operand&... operands) {
+  const auto is_one_row = [&](const auto& rows) {
+    if constexpr (requires { rows.repeats; }) return rows.stride == (rows.repeats ? 0 : columns);
+    return rows.stride == columns;
+  };
+  return (is_one_row(operands) && ...);
+}
+
 // Rows of i8, i16 or i32, `stride` elements apart. Narrow elements stand for (element - zero_point) << left_shift.
 struct NarrowRows {
   const void* data;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 // int8 matrix products and depthwise convolutions with vector instructions, selected at run time for the processor.
@@ -35,6 +36,13 @@ MatrixFormat matrix_format();
 void pack_matrix(const int8_t* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, std::byte* panels);
 // Copies `count` elements into a row of A and converts them to its format.
 void pack_row(const int8_t* in, int64_t count, std::byte* out);
+// The same of parts of rows.
+struct PackedPart {
+  const int8_t* in;
+  int64_t count;
+  std::byte* out;
+};
+void pack_parts(std::span<const PackedPart> parts);
 // Computes the sum of the elements of each row.
 void row_sums(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k, int32_t* sums);
 

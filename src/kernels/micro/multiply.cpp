@@ -67,13 +67,38 @@ void pack_matrix_here(const int8_t* b, int64_t stride_k, int64_t stride_n, int64
   }
 }
 
-void pack_row_here(const int8_t* in, int64_t count, std::byte* out) {
+// Converts N elements.
+template <size_t N>
+HWY_INLINE void pack_vector(const int8_t* in, AElement* out) {
   if constexpr (kQuads) {
-    std::memcpy(out, in, static_cast<size_t>(count));
+    std::memcpy(out, in, N);
   } else {
-    auto* wide = reinterpret_cast<int16_t*>(out);
-    for (int64_t i = 0; i < count; ++i) wide[i] = in[i];
+    const hn::CappedTag<int16_t, N> d;
+    const hn::Rebind<int8_t, decltype(d)> narrow;
+    constexpr size_t kLength = hn::MaxLanes(d);
+    for (size_t i = 0; i < N; i += kLength) hn::StoreU(hn::PromoteTo(d, hn::LoadU(narrow, in + i)), d, out + i);
   }
+}
+
+// Converts `count` elements, at least N: the last ones together with some before them.
+template <size_t N>
+HWY_INLINE void pack_vectors(const int8_t* in, int64_t count, AElement* out) {
+  constexpr auto kLength = static_cast<int64_t>(N);
+  int64_t i = 0;
+  for (; i + kLength <= count; i += kLength) pack_vector<N>(in + i, out + i);
+  if (i < count) pack_vector<N>(in + count - kLength, out + count - kLength);
+}
+
+void pack_row_here(const int8_t* in, int64_t count, std::byte* out) {
+  auto* row = reinterpret_cast<AElement*>(out);
+  if (count >= 16) return pack_vectors<16>(in, count, row);
+  if (count >= 8) return pack_vectors<8>(in, count, row);
+  if (count >= 4) return pack_vectors<4>(in, count, row);
+  for (int64_t i = 0; i < count; ++i) row[i] = in[i];
+}
+
+void pack_parts_here(const PackedPart* parts, size_t count) {
+  for (size_t i = 0; i < count; ++i) pack_row_here(parts[i].in, parts[i].count, parts[i].out);
 }
 
 #if HWY_TARGET == HWY_AVX3_DL
@@ -351,6 +376,7 @@ namespace carina::kernels {
 HWY_EXPORT(matrix_format_here);
 HWY_EXPORT(pack_matrix_here);
 HWY_EXPORT(pack_row_here);
+HWY_EXPORT(pack_parts_here);
 HWY_EXPORT(row_sums_here);
 HWY_EXPORT(byte_sums_here);
 HWY_EXPORT(multiply_here);
@@ -373,6 +399,10 @@ void pack_matrix(const int8_t* b, int64_t stride_k, int64_t stride_n, int64_t k,
 
 void pack_row(const int8_t* in, int64_t count, std::byte* out) {
   HWY_DYNAMIC_DISPATCH(pack_row_here)(in, count, out);
+}
+
+void pack_parts(std::span<const PackedPart> parts) {
+  HWY_DYNAMIC_DISPATCH(pack_parts_here)(parts.data(), parts.size());
 }
 
 void row_sums(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k, int32_t* sums) {

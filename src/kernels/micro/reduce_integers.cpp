@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "carina/check.h"
 #include "kernels/micro/microkernels.h"
@@ -44,6 +45,42 @@ void reduce_row(const In* HWY_RESTRICT in, int64_t length, typename Op::SoFar* o
   *out = so_far;
 }
 
+#if HWY_TARGET != HWY_SCALAR
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The sum of a row of bytes: eight of them at a time as bytes without sign, which are 128 more.
+void reduce_row(const int8_t* in, int64_t length, int32_t* out) {
+  const hn::ScalableTag<uint8_t> d8;
+  const hn::Repartition<uint64_t, decltype(d8)> d64;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d8));
+  const auto flip = hn::Set(d8, 0x80);
+  auto sums = hn::Zero(d64);
+  int64_t k = 0;
+  for (; k + lanes <= length; k += lanes)
+    sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(d8, reinterpret_cast<const uint8_t*>(in) + k), flip)));
+  int64_t sum = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(d64, sums))) - 128 * k;
+  for (; k < length; ++k) sum += in[k];
+  *out = static_cast<int32_t>(sum);
+}
+
+// The sum of a row of 16-bit values: pairs at a time, as products with 1.
+void reduce_row(const int16_t* in, int64_t length, int32_t* out) {
+  const hn::ScalableTag<int16_t> d16;
+  const hn::Repartition<int32_t, decltype(d16)> d32;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d16));
+  const auto one = hn::Set(d16, 1);
+  auto low = hn::Zero(d32), high = hn::Zero(d32);
+  int64_t k = 0;
+  for (; k + lanes <= length; k += lanes)
+    low = hn::ReorderWidenMulAccumulate(d32, hn::LoadU(d16, in + k), one, low, high);
+  int32_t sum = hn::GetLane(hn::SumOfLanes(d32, hn::Add(low, high)));
+  for (; k < length; ++k) sum += in[k];
+  *out = sum;
+}
+
+#endif
+
 template <typename Op, typename In>
 void reduce_columns(const In* in, int64_t length, int64_t stride, int64_t columns, typename Op::SoFar* out) {
   typename Op::SoFar so_far[kSide];
@@ -63,7 +100,15 @@ void reduce_with(const ReduceIntegers& job) {
   const auto* in = static_cast<const In*>(job.in);
   auto* out = static_cast<typename Op::SoFar*>(job.out);
   if (job.stride == 1) {
-    for (int64_t r = 0; r < job.count; ++r) reduce_row<Op, In>(in + r * job.length, job.length, out + r);
+    for (int64_t r = 0; r < job.count; ++r) {
+#if HWY_TARGET != HWY_SCALAR
+      if constexpr (std::is_same_v<Op, Sum<In>> && sizeof(In) < 4) {
+        reduce_row(in + r * job.length, job.length, out + r);
+        continue;
+      }
+#endif
+      reduce_row<Op, In>(in + r * job.length, job.length, out + r);
+    }
   } else {
     reduce_columns<Op, In>(in, job.length, job.stride, job.count, out);
   }

@@ -10,6 +10,7 @@
 
 #include "carina/check.h"
 #include "kernels/micro/microkernels.h"
+#include "kernels/micro/narrow_inl.h"
 #include "kernels/micro/widen_inl.h"
 #include "kernels/micro/within.h"
 
@@ -101,6 +102,33 @@ HWY_INLINE void store(V32 value, Out* out) {
   }
 }
 
+// Copies fewer elements than a vector has, without a call.
+template <typename T>
+HWY_INLINE void copy_rest(const T* from, T* to, int64_t count) {
+  const auto copy = [&](int64_t step) HWY_ATTR {
+    if ((count & step) == 0) return;
+    std::memcpy(to, from, static_cast<size_t>(step) * sizeof(T));
+    to += step;
+    from += step;
+  };
+  static_assert(kLanes == 16);
+  copy(8);
+  copy(4);
+  copy(2);
+  copy(1);
+}
+
+// Loads fewer elements than a vector has. A load of what has just been stored in parts would wait for the stores.
+template <typename In>
+HWY_INLINE V32 load_rest(const In* in, int64_t count) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3  // other targets would read the rest of the vector
+  if constexpr (sizeof(In) == 4) return hn::MaskedLoad(hn::FirstN(D32(), static_cast<size_t>(count)), D32(), in);
+#endif
+  In rest[kLanes] = {};
+  copy_rest(in, rest, count);
+  return load_i32(rest);
+}
+
 // store() saturates narrow outputs.
 template <typename In, typename Out, bool PerChannel, bool Doubled, bool Plain>
 void scale_block_with(const ScaleRows& job) {
@@ -134,12 +162,10 @@ void scale_block_with(const ScaleRows& job) {
       continue;
     }
     const int64_t rest = job.channels - i;
-    In tail_in[kLanes] = {};
-    Out tail_out[kLanes];
+    Out rest_out[kLanes];
     for (int64_t r = 0; r < job.rows; ++r) {
-      std::copy_n(in + r * job.in_stride + i, rest, tail_in);
-      store(scaled(hn::Sub(load_i32(tail_in), offset), factors), tail_out);
-      std::copy_n(tail_out, rest, out + r * job.out_stride + i);
+      store(scaled(hn::Sub(load_rest(in + r * job.in_stride + i, rest), offset), factors), rest_out);
+      copy_rest(rest_out, out + r * job.out_stride + i, rest);
     }
   }
 }
@@ -179,34 +205,6 @@ HWY_INLINE V32 upper_product(V32 value, V32 multiplier) {
   return hn::OddEven(hn::BitCast(d32, odd_product),
                      hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, even_product))));
 }
-
-// Narrows two vectors to bytes and stores these in order. Packing joins the blocks of 128 bits of both vectors; one
-// permutation of the bytes' blocks puts them in order.
-struct StoreBytes {
-  using D16 = hn::Repartition<int16_t, D32>;
-  using D8 = hn::Rebind<int8_t, D16>;
-  using DBlocks = hn::Repartition<uint32_t, D8>;  // of the four bytes that were one block
-  static constexpr size_t kBlocks = hn::MaxLanes(DBlocks());
-
-  HWY_INLINE StoreBytes() {
-    HWY_ALIGN int16_t places[hn::MaxLanes(D16())];
-    const D32 d32;
-    const auto lanes = static_cast<int32_t>(hn::Lanes(d32));
-    hn::Store(hn::ReorderDemote2To(D16(), hn::Iota(d32, 0), hn::Iota(d32, lanes)), D16(), places);
-    for (uint32_t block = 0; block < kBlocks; ++block) order[places[4 * block] / 4] = static_cast<int32_t>(block);
-  }
-  HWY_INLINE void operator()(V32 a, V32 b, int8_t* out) const {
-    const auto bytes = hn::DemoteTo(D8(), hn::ReorderDemote2To(D16(), a, b));
-    if constexpr (kBlocks <= 2) {
-      hn::StoreU(bytes, D8(), out);
-    } else {
-      const auto blocks = hn::TableLookupLanes(hn::BitCast(DBlocks(), bytes), hn::SetTableIndices(DBlocks(), order));
-      hn::StoreU(hn::BitCast(D8(), blocks), D8(), out);
-    }
-  }
-
-  HWY_ALIGN int32_t order[kBlocks] = {};
-};
 
 // Rows of i32 to the whole range of i8 by one factor.
 template <typename Scaled>

@@ -233,6 +233,7 @@ class ReshapeSinking {
   explicit ReshapeSinking(ir::Graph& graph) : graph_(graph) {}
 
   void run() {
+    find_narrowed();
     for (Node& node : std::exchange(graph_.nodes, {})) {
       if (node.op == ir::Op(TosaOp::TRANSPOSE)) transposed_.insert(node.outputs[0]);
       const auto reshape = node.inputs.empty() ? reshapes_.end() : reshapes_.find(node.inputs[0]);
@@ -245,11 +246,28 @@ class ReshapeSinking {
   }
 
  private:
-  // Wider results would make the transposition longer.
-  [[nodiscard]] bool moves_up(const Node& node) const {
+  [[nodiscard]] static bool has_one_operand(const Node& node) {
     const LayoutRow* row = row_of(node);
-    return row != nullptr && row->data_operands == 1 && row->adjust == Adjust::kNothing && !is_per_channel(node) &&
-           element_bytes(graph_[node.outputs[0]].dtype) <= element_bytes(graph_[node.inputs[0]].dtype);
+    return row != nullptr && row->data_operands == 1 && row->adjust == Adjust::kNothing && !is_per_channel(node);
+  }
+  // Finds the values that only one node reads, which moves up behind their producer, and how wide its result is.
+  void find_narrowed() {
+    const auto users = ir::users(graph_);
+    const std::vector<bool> is_output = ir::is_output(graph_);
+    for (const Node& node : graph_.nodes) {
+      if (!has_one_operand(node) || is_output[node.inputs[0].index()] || users[node.inputs[0].index()].size() != 1)
+        continue;
+      narrowed_[node.inputs[0]] = element_bytes(graph_[node.outputs[0]].dtype);
+    }
+  }
+  // Wider results would make the transposition longer, unless they are narrowed at once, as those of a table of 16 bits
+  // are.
+  [[nodiscard]] bool moves_up(const Node& node) const {
+    if (!has_one_operand(node)) return false;
+    const auto next = narrowed_.find(node.outputs[0]);
+    const size_t result = element_bytes(graph_[node.outputs[0]].dtype);
+    return std::min(result, next == narrowed_.end() ? result : next->second) <=
+           element_bytes(graph_[node.inputs[0]].dtype);
   }
   void keep(Node node) {
     if (node.op == ir::Op(TosaOp::RESHAPE) && transposed_.contains(node.inputs[0]))
@@ -271,6 +289,7 @@ class ReshapeSinking {
   ir::Graph& graph_;
   std::set<ValueId> transposed_;  // TRANSPOSEs, and results of nodes that have moved up to them
   std::map<ValueId, Node> reshapes_;
+  std::map<ValueId, size_t> narrowed_;  // by value with one reader: bytes of an element of the reader's result
 };
 
 // The cost of the transpositions of a graph that move data.

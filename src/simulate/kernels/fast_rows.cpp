@@ -196,6 +196,22 @@ class FastElementwise final : public FastOperation {
         return each([](int64_t p, int64_t q) { return p * q; });
       case ElementwiseMode::kMin:
         return each([](int64_t p, int64_t q) { return std::min(p, q); });
+      case ElementwiseMode::kCmpEq:
+        return each([](int64_t p, int64_t q) { return -int64_t{p == q}; });
+      case ElementwiseMode::kCmpNe:
+        return each([](int64_t p, int64_t q) { return -int64_t{p != q}; });
+      case ElementwiseMode::kCmpGe:
+        return each([](int64_t p, int64_t q) { return -int64_t{p >= q}; });
+      case ElementwiseMode::kCmpGt:
+        return each([](int64_t p, int64_t q) { return -int64_t{p > q}; });
+      case ElementwiseMode::kAnd:
+        return each([](int64_t p, int64_t q) { return p & q; });
+      case ElementwiseMode::kOr:
+        return each([](int64_t p, int64_t q) { return p | q; });
+      case ElementwiseMode::kXor:
+        return each([](int64_t p, int64_t q) { return p ^ q; });
+      case ElementwiseMode::kAndNot:
+        return each([](int64_t p, int64_t q) { return p & ~q; });
       default:
         return each([](int64_t p, int64_t q) { return std::max(p, q); });
     }
@@ -226,6 +242,18 @@ std::optional<RowOperand> make_operand(const CheckedMap& map, const FeatureMap& 
   return operand;
 }
 
+bool is_arithmetic(ElementwiseMode mode) {
+  using enum ElementwiseMode;
+  return mode == kAdd || mode == kSub || mode == kMul || mode == kMin || mode == kMax;
+}
+
+// Comparisons and operations on bits of two operands. They have no scales.
+bool is_logical(ElementwiseMode mode) {
+  using enum ElementwiseMode;
+  return mode == kCmpEq || mode == kCmpNe || mode == kCmpGe || mode == kCmpGt || mode == kAnd || mode == kOr ||
+         mode == kXor || mode == kAndNot;
+}
+
 // The scales that U55's ADD and SUB apply; the other operand's shift has no rounding. Source: docs/facts/ethosu.md 4.4.
 struct OperandScales {
   Scaling first;
@@ -234,6 +262,7 @@ struct OperandScales {
 OperandScales operand_scales(const Operation& op) {
   using enum ElementwiseMode;
   const ElementwiseMode mode = op.elementwise;
+  if (is_logical(mode)) return {};
   if (op.u85) return mode == kMul ? OperandScales{} : OperandScales{.first = op.first, .second = op.second};
   const bool wide = op.ifm.type.bytes >= 4 || op.ifm2_bytes() >= 4;
   if ((mode != kAdd && mode != kSub) || wide) return {};
@@ -255,9 +284,8 @@ OperandScales operand_scales(const Operation& op) {
 
 std::unique_ptr<FastOperation> make_fast_rows(const Work& work) {
   const Operation& op = *work.op;
-  using enum ElementwiseMode;
   const ElementwiseMode mode = op.elementwise;
-  if (mode != kAdd && mode != kSub && mode != kMul && mode != kMin && mode != kMax) return nullptr;
+  if (!is_arithmetic(mode) && !is_logical(mode)) return nullptr;
   const OperandScales scales = operand_scales(op);
   // With swapped operands the function's first argument is IFM2.
   const auto ifm =
@@ -265,7 +293,10 @@ std::unique_ptr<FastOperation> make_fast_rows(const Work& work) {
   const auto ifm2 =
       make_operand(work.ifm2, op.ifm2, op.ifm2_broadcast, op.scalar, op.swap_operands ? scales.first : scales.second);
   if (!ifm || !ifm2) return nullptr;
-  const Wide largest = mode == kMul ? Wide{ifm->largest} * ifm2->largest : Wide{ifm->largest} + ifm2->largest;
+  // Operations on bits may set all bits below the highest one of both.
+  const Wide largest = mode == ElementwiseMode::kMul ? Wide{ifm->largest} * ifm2->largest
+                       : is_logical(mode)            ? 2 * Wide{std::max(ifm->largest, ifm2->largest)} + 1
+                                                     : Wide{ifm->largest} + ifm2->largest;
   if (largest > kLargestProduct) return nullptr;
   auto output = RowOutput::make(work, static_cast<int64_t>(largest));
   return output ? std::make_unique<FastElementwise>(work, *std::move(output), *ifm, *ifm2) : nullptr;

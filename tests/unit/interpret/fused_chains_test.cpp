@@ -281,6 +281,110 @@ TEST(FusedChains, norms_match_their_nodes) {
   }
 }
 
+// Bytes and a second operand that broadcasts, as a value for each row or a constant for each column, or does not.
+Chain affine_of(Random& random, TosaOp op, const Shape& shape, const Shape& second, bool is_constant) {
+  Builder b;
+  Chain chain;
+  const ValueId x = b.input("x", kInt8, shape);
+  chain.inputs.push_back(random_operand(random, kInt8, shape));
+  ValueId other = {};
+  if (is_constant) {
+    other = b.constant(random_operand(random, kInt8, second));
+  } else {
+    other = b.input("other", kInt8, second);
+    chain.inputs.push_back(random_operand(random, kInt8, second));
+  }
+  const bool is_product = op == TosaOp::MUL;
+  std::vector<ValueId> operands{
+      add_shift(b, random, x, is_product ? 0 : static_cast<int>(random() % 20)),
+      is_product ? add_shift(b, random, other, 0) : add_rescale(b, random, other, kInt32, 24)};
+  if (random() % 2 == 0) std::swap(operands[0], operands[1]);
+  if (is_product) operands.push_back(b.constant(zero_point(kInt8)));
+  ValueId last = add_rescale(b, random, b.add(op, operands, kInt32, shape), kInt8, is_product ? 38 : 40);
+  if (random() % 2 == 0)
+    last = b.add(TosaOp::CLAMP, {last}, kInt8, shape,
+                 {{"min_val", int64_t{-50}}, {"max_val", int64_t{101}}, {"nan_mode", int64_t{1}}});
+  b.output(last);
+  chain.module = std::move(b.module);
+  return chain;
+}
+
+TEST(FusedChains, operands_of_rows_and_columns_match_their_nodes) {
+  Random random(23);
+  for (const TosaOp op : {TosaOp::ADD, TosaOp::SUB, TosaOp::MUL}) {
+    for (const auto& [shape, second] : {std::pair<Shape, Shape>{{5, 300}, {5, 1}},
+                                        {{5, 300}, {1, 300}},
+                                        {{200, 7}, {1, 7}},
+                                        {{2, 3, 70, 66}, {1, 3, 1, 1}},
+                                        {{2, 3, 70, 66}, {1, 1, 1, 66}},
+                                        {{2, 3, 70, 66}, {2, 1, 70, 1}},
+                                        {{9, 130}, {1, 1}},
+                                        {{5, 303}, {5, 303}},
+                                        {{3, 0}, {1, 0}}}) {
+      for (int i = 0; i < 4; ++i) {
+        SCOPED_TRACE(std::string(name_of(op)) + " " + to_string(shape) + " " + to_string(second));
+        const Chain chain = affine_of(random, op, shape, second, i % 2 == 0);
+        expect_same_bits(chain.module, chain.inputs, {.threads = testing::kOneDivision});
+      }
+    }
+  }
+}
+
+// TRANSPOSE, a depthwise convolution of one tap with what follows it, TRANSPOSE. Before and after these there are
+// further movements, which are fused with each other.
+Chain channels_of(Random& random, DType type, const Shape& shape, const std::vector<int64_t>& axes) {
+  Builder b;
+  Chain chain;
+  const Shape turned{shape[1], shape[0], shape[2], shape[3]};
+  const ValueId input = b.input("x", type, turned);
+  chain.inputs.push_back(type == kInt8 ? random_operand(random, type, turned) : testing::random_floats(random, turned));
+  const std::vector<int64_t> turn{1, 0, 2, 3};
+  const ValueId x = b.add(TosaOp::TRANSPOSE, {input}, type, shape, {{"perms", turn}});
+  b.output(b.add(TosaOp::TRANSPOSE, {x}, type, turned, {{"perms", turn}}));
+  Shape moved = shape;
+  std::vector<int64_t> back(4);
+  for (size_t i = 0; i < 4; ++i) {
+    moved[i] = shape[static_cast<size_t>(axes[i])];
+    back[static_cast<size_t>(axes[i])] = static_cast<int64_t>(i);
+  }
+  const int64_t channels = moved[3];
+  std::vector<ValueId> operands{b.add(TosaOp::TRANSPOSE, {x}, type, moved, {{"perms", axes}})};
+  if (type == kInt8) {
+    operands.push_back(b.constant(random_operand(random, kInt8, {1, 1, channels, 1})));
+    operands.push_back(b.constant(random_integers<int32_t>(random, kInt32, {channels}, -9999, 9999)));
+    add_zero_points(b, random, operands, kInt8);
+  } else {
+    operands.push_back(b.constant(testing::random_floats(random, {1, 1, channels, 1})));
+    operands.push_back(b.constant(testing::random_floats(random, {channels})));
+    for (int i = 0; i < 2; ++i) operands.push_back(b.constant(zero_point(kFp32)));
+  }
+  const DType sums = type == kInt8 ? kInt32 : kFp32;
+  ValueId last = b.add(TosaOp::DEPTHWISE_CONV2D, operands, sums, moved,
+                       {{"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                        {"stride", std::vector<int64_t>{1, 1}},
+                        {"dilation", std::vector<int64_t>{1, 1}},
+                        {"local_bound", false},
+                        {"acc_type", sums}});
+  if (type == kInt8) last = add_rescale(b, random, last, kInt8, 38);
+  const DType result = b.graph()[last].dtype;
+  const ValueId restored = b.add(TosaOp::TRANSPOSE, {last}, result, shape, {{"perms", back}});
+  b.output(b.add(TosaOp::TRANSPOSE, {restored}, result, turned, {{"perms", turn}}));
+  chain.module = std::move(b.module);
+  return chain;
+}
+
+TEST(FusedChains, channels_between_transposes_match_their_nodes) {
+  Random random(24);
+  for (const DType type : {kInt8, kFp32}) {
+    for (const std::vector<int64_t>& axes :
+         {std::vector<int64_t>{0, 2, 3, 1}, {1, 2, 3, 0}, {0, 1, 3, 2}, {0, 2, 1, 3}}) {
+      SCOPED_TRACE(std::string(row_of(type).name) + ", channels on axis " + std::to_string(axes.back()));
+      const Chain chain = channels_of(random, type, {2, 21, 9, 13}, axes);
+      expect_same_bits(chain.module, chain.inputs, {.threads = testing::kOneDivision});
+    }
+  }
+}
+
 }  // namespace
 
 }  // namespace carina::interpret

@@ -113,7 +113,10 @@ struct Example {
   }
 
   void choose_elementwise(Random& random) {
-    op.elementwise = static_cast<ElementwiseMode>(random.in(0, 4));
+    using enum ElementwiseMode;
+    constexpr ElementwiseMode kModes[] = {kMul,   kAdd,   kSub,   kMin,   kMax, kMul, kAdd, kSub,   kMin,
+                                          kCmpEq, kCmpNe, kCmpGe, kCmpGt, kAnd, kOr,  kXor, kAndNot};
+    op.elementwise = kModes[random.in(0, std::ssize(kModes) - 1)];
     op.operand_scaling = op.u85 ? OperandScaling::kBothFull : static_cast<OperandScaling>(random.in(0, 2));
     op.first = {.multiplier = static_cast<uint32_t>(random.in(1, 1 << 20)),
                 .shift = static_cast<uint8_t>(random.in(0, 12))};
