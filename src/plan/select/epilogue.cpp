@@ -114,14 +114,10 @@ bool is_looked_up_later(const Selection& s, const Epilogue& epilogue, const Look
   return cycles_to_load(s, constant.bytes()) > lookup;
 }
 
-}  // namespace
-
-namespace {
-
 // Whether a table of 8-bit results takes no more of the output unit's time than scaling them in an operation of their
 // own, and is loaded in the time of that operation. Tables slow elementwise operations down.
-//   Example: cycles of one element on ethos-u55-128: 0.75 of MUL + 0.5 of an operation that scales, 1 of MUL with a
-//   table. On ethos-u65-256: 0.375 + 0.25, and 1.
+//   Example: if an element of MUL takes 0.75 cycles, 0.5 in an operation that scales, and 1 in MUL with a table, the
+//   table is worth it. It is not if these are 0.375, 0.25 and 1.
 bool is_worth_a_table(const Selection& s, ir::ValueId value, int64_t table_bytes) {
   using Kind = npu::OutputWork::Kind;
   const auto kind = [&] {
