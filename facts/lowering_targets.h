@@ -36,6 +36,7 @@ struct LoweringIdioms {
   // Operands of an addition with different scales are rescaled to one scale with this many bits below the larger one.
   int aligned_int8_log2;
   int aligned_int16_log2;
+  bool operands_of_one_width;  // an operand of 8 bits beside one of 16 becomes one of 16 first
 };
 
 struct LoweringTarget {
@@ -68,6 +69,7 @@ inline constexpr LoweringIdioms kEthosUIdioms{
     .convolved_sum = {.rows = npu::kMaxKernelHeight, .elems = npu::kMaxKernelElements},
     .aligned_int8_log2 = 19,
     .aligned_int16_log2 = 14,
+    .operands_of_one_width = true,
 };
 
 // Source: Ethos-U85 TRM, NPU_OP_DMA_START with an index; 48-bit accumulators.
@@ -94,7 +96,8 @@ inline constexpr LoweringTarget kPlainTosa{
                .pooled_mean = {.rows = 0, .elems = 0},
                .convolved_sum = {.rows = 0, .elems = 0},
                .aligned_int8_log2 = 19,
-               .aligned_int16_log2 = 14},
+               .aligned_int16_log2 = 14,
+               .operands_of_one_width = false},
 };
 
 inline constexpr LoweringTarget kU55Lowering{

@@ -42,12 +42,39 @@ Integers symmetric_constant(Lowering& in, const ir::Value& value, DType dtype) {
 // Reshapes the operand to the rank of the result first, so that the widening and the operation are adjacent.
 Integers integers_of_operand(Lowering& in, const Node& node, size_t index) {
   const ir::Value& value = in.value(node.inputs[index]);
-  Integers integers = !value.quantization ? symmetric_constant(in, value, in.quantization(node.outputs[0]).dtype)
-                                          : Integers{.value = in.operand(node.inputs[index]),
-                                                     .scale = value.quantization->scale(),
-                                                     .zero_point = value.quantization->zero_point()};
+  const ir::ValueId other = node.inputs[1 - index];
+  Integers integers =
+      !value.quantization
+          ? symmetric_constant(in, value, in.quantization(in.is_quantized(other) ? other : node.outputs[0]).dtype)
+          : Integers{.value = in.operand(node.inputs[index]),
+                     .scale = value.quantization->scale(),
+                     .zero_point = value.quantization->zero_point()};
   integers.value = in.out.with_rank(integers.value, in.shape(node.outputs[0]).rank());
   return integers;
+}
+
+// The same reals in int16, exactly: -128 and 127 with any zero point, times 128, are within its range. An NPU takes two
+// operands of one width; of other widths, each would become int32 in an operation of its own, as would the result.
+Integers in_16_bits(Lowering& in, const Integers& narrow) {
+  constexpr double kFactor = 128;
+  return {.value = in.out.rescale(
+              narrow.value, {.scales = {kFactor}, .input_zp = narrow.zero_point, .output_zp = 0, .to = DType::kInt16}),
+          .scale = narrow.scale / kFactor,
+          .zero_point = 0};
+}
+
+struct Operands {
+  Integers a;
+  Integers b;
+};
+
+Operands operands_of(Lowering& in, const Node& node) {
+  Operands both{.a = integers_of_operand(in, node, 0), .b = integers_of_operand(in, node, 1)};
+  const auto has = [&](const Integers& operand, DType type) { return in.out.dtype(operand.value) == type; };
+  if (!in.target.idioms.operands_of_one_width) return both;
+  if (has(both.a, DType::kInt8) && has(both.b, DType::kInt16)) both.a = in_16_bits(in, both.a);
+  if (has(both.b, DType::kInt8) && has(both.a, DType::kInt16)) both.b = in_16_bits(in, both.b);
+  return both;
 }
 
 // The operands in int32 on one scale. If the scales differ, the operand with the larger scale is multiplied by the
@@ -59,7 +86,7 @@ struct Aligned {
 };
 
 Aligned align(Lowering& in, const Node& node) {
-  const Integers a = integers_of_operand(in, node, 0), b = integers_of_operand(in, node, 1);
+  const auto [a, b] = operands_of(in, node);
   const double largest = std::max(a.scale, b.scale);
   const int bits =
       a.scale == b.scale ? 0 : alignment_log2(in.target.idioms, in.out.dtype(a.value), in.out.dtype(b.value));
@@ -125,7 +152,7 @@ Result<ValueId> numbers_first(Lowering& in, const Node& node) {
 
 Result<ValueId> multiply(Lowering& in, const Node& node) {
   if (!in.is_quantized(node)) return plain<TosaOp::MUL>(in, node);
-  const Integers a = integers_of_operand(in, node, 0), b = integers_of_operand(in, node, 1);
+  const auto [a, b] = operands_of(in, node);
   const auto widened = [&](const Integers& operand) {
     return in.out.rescale(operand.value,
                           {.scales = {1}, .input_zp = operand.zero_point, .output_zp = 0, .to = DType::kInt32});
