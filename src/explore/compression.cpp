@@ -33,7 +33,8 @@ constexpr std::array kMethods{
     Method{.option = "--prune-weights", .value = "50%", .detail = &options::QuantizeOptions::prune},
     Method{.option = "--cluster-weights", .value = "16", .detail = &options::QuantizeOptions::clusters}};
 
-// The layers with weights of all delegates, in the order in which the NPU reads them.
+// The layers with weights of all delegates, in the order in which the NPU reads them. The filters of copies to another
+// order of axes count for the layer that they are part of, if it has weights of its own.
 std::vector<std::pair<std::string, LayerCost>> layers_of(const results::CompileReport& report) {
   std::vector<std::pair<std::string, LayerCost>> layers;
   for (const results::DelegateReport& delegate : report.delegates) {
@@ -41,9 +42,14 @@ std::vector<std::pair<std::string, LayerCost>> layers_of(const results::CompileR
     if (delegate.layers) {
       for (const results::LayerReport& layer : delegate.layers->layers) cycles[layer.name] += layer.cycles;
     }
-    for (const results::LayerWeights& weights : delegate.weights)
-      layers.emplace_back(weights.layer, LayerCost{.bytes = weights.encoded_bytes + weights.scale_bytes,
-                                                   .cycles = cycles[weights.layer]});
+    for (const results::LayerWeights& weights : delegate.weights) {
+      if (weights.elements == 0) continue;
+      const auto known = std::ranges::find(layers, weights.layer, &std::pair<std::string, LayerCost>::first);
+      const bool is_new = known == layers.end();
+      LayerCost& cost = is_new ? layers.emplace_back(weights.layer, LayerCost{}).second : known->second;
+      cost.bytes += weights.encoded_bytes + weights.scale_bytes;
+      cost.cycles = cycles[weights.layer];
+    }
   }
   return layers;
 }
