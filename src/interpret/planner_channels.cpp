@@ -19,7 +19,7 @@ bool is_transpose(const ir::Node& node) {
   return node.op.is_tosa() && node.op.tosa() == TosaOp::TRANSPOSE && ir::check_row(node, {});
 }
 
-// Returns whether `after` restores the axes that `before` has changed.
+// Returns whether `after` restores the axes that `before` has changed. Neither is a permutation for certain yet.
 bool restores(const std::vector<int64_t>& before, const std::vector<int64_t>& after) {
   if (before.size() != after.size()) return false;
   for (size_t i = 0; i < after.size(); ++i) {

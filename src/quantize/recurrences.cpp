@@ -112,13 +112,16 @@ void join_gates_of_recurrences(const ir::Graph& graph, const std::vector<bool>& 
 void widen_states_of_recurrences(const ir::Graph& graph, std::span<const size_t> group_of,
                                  std::span<std::optional<Quantization>> parameters) {
   const auto is_wide = [&](size_t group) { return parameters[group] && parameters[group]->dtype == DType::kInt16; };
-  const std::vector<Weights> of_gates = weights_before(graph, Through::kArithmetic);
   std::vector<bool> is_step(graph.nodes.size());
   for (size_t n = 0; n < is_step.size(); ++n) {
     const Node& node = graph.nodes[n];
-    if (!is_function(node) || !saturates(node.op.aten())) continue;
-    const size_t operand = node.inputs.front().index(), result = node.outputs.front().index();
-    is_step[n] = of_gates[operand].empty() && is_wide(group_of[operand]) && is_wide(group_of[result]);
+    is_step[n] = is_function(node) && saturates(node.op.aten()) && is_wide(group_of[node.inputs.front().index()]) &&
+                 is_wide(group_of[node.outputs.front().index()]);
+  }
+  if (std::ranges::find(is_step, true) == is_step.end()) return;  // as in all networks of 8 bits
+  const std::vector<Weights> of_gates = weights_before(graph, Through::kArithmetic);
+  for (size_t n = 0; n < is_step.size(); ++n) {
+    if (is_step[n]) is_step[n] = of_gates[graph.nodes[n].inputs.front().index()].empty();
   }
   UnionFind sets(graph.values.size());
   for (size_t v = 0; v < group_of.size(); ++v) sets.join(group_of[v], v);

@@ -53,8 +53,8 @@ Integers integers_of_operand(Lowering& in, const Node& node, size_t index) {
   return integers;
 }
 
-// The same reals in int16, exactly: -128 and 127 with any zero point, times 128, are within its range. An NPU takes two
-// operands of one width; of other widths, each would become int32 in an operation of its own, as would the result.
+// The same numbers in int16, exactly: -128 and 127 with any zero point, times 128, are within its range. An NPU takes
+// two operands of one width; of other widths, each would become int32 in an operation of its own, as would the result.
 Integers in_16_bits(Lowering& in, const Integers& narrow) {
   constexpr double kFactor = 128;
   return {.value = in.out.rescale(

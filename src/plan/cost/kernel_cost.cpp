@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <utility>
 
@@ -424,8 +423,9 @@ KernelCycles OperationCost::of(const BlockConfig& b, const Feed& feed, double ma
 namespace {
 
 // The step's feature maps are in two storages of these spaces; ifm2 is in that of ifm.
-double cheapest_cycles(Step step, const Family& family, const Target& target, const MapSpaces& spaces,
-                       const std::function<Feed(const Step&, const BlockConfig&)>& feed_of) {
+template <typename FeedOf>
+double cycles_of_cheapest_block(Step step, const Family& family, const Target& target, const MapSpaces& spaces,
+                                const FeedOf& feed_of) {
   Schedule schedule;
   for (const Space space : {spaces.ofm, spaces.ifm}) {
     schedule.tensors.push_back({.storage = StorageId(schedule.storages.size())});
@@ -446,19 +446,20 @@ double cheapest_cycles(Step step, const Family& family, const Target& target, co
 double cheapest_cycles(Step step, const Family& family, const Target& target, const MapSpaces& spaces,
                        const std::optional<WeightFacts>& weights) {
   const Space working = working_space(target, family);
-  return cheapest_cycles(std::move(step), family, target, spaces, [&](const Step& subop, const BlockConfig& block) {
+  const auto feed_of = [&](const Step& subop, const BlockConfig& block) {
     Feed feed = weights ? expected_feed(subop, block, family, target, *weights) : Feed{};
     feed.weights_from = feed.scales_from = working;
     return feed;
-  });
+  };
+  return cycles_of_cheapest_block(std::move(step), family, target, spaces, feed_of);
 }
 
 double cheapest_cycles(Step step, const Family& family, const Target& target) {
   const Space working = working_space(target, family);
   Feed feed;
   if (step.per_channel) feed.scale_bytes = static_cast<double>(npu::kScaleEntryBytes * step.ofm.depth);
-  return cheapest_cycles(std::move(step), family, target, {.ofm = working, .ifm = working},
-                         [&](const Step&, const BlockConfig&) { return feed; });
+  return cycles_of_cheapest_block(std::move(step), family, target, {.ofm = working, .ifm = working},
+                                  [&](const Step&, const BlockConfig&) { return feed; });
 }
 
 }  // namespace carina::plan

@@ -13,6 +13,11 @@
 //   Example: CONV2D -> RESCALE -> CLAMP -> TABLE is one step: scale, limits and the lookup table are its epilogue.
 namespace carina::plan {
 
+int64_t Rescale::result_of(int64_t x) const {
+  const auto moved = static_cast<int32_t>(x - input_zp), multiplier = static_cast<int32_t>(factors[0].multiplier);
+  return std::clamp(apply_scale_32(moved, multiplier, factors[0].shift, rounding) + output_zp, out.min(), out.max());
+}
+
 Result<Rescale> Selection::rescale_of(const ir::Node& node) const {
   CARINA_TRY(const std::vector<int64_t> multipliers, constant(node.inputs[1], "multiplier"));
   CARINA_TRY(const std::vector<int64_t> shifts, constant(node.inputs[2], "shift"));
@@ -154,17 +159,13 @@ bool Selection::absorb_requantization(Epilogue& epilogue, const ir::Node& next) 
   if (epilogue.type != kSigned8 || !options_.uses(Optimization::kActivations) || options_.optimize == Optimize::kSize)
     return false;
   const auto rescale = rescale_of(next);
-  if (!rescale || rescale->in != kSigned8 || rescale->out != kSigned8 || rescale->per_channel) return false;
   std::array<int8_t, 256> table{};
-  for (size_t i = 0; i < table.size(); ++i) {
-    const int64_t value = static_cast<int64_t>(i) + kSigned8.min() - rescale->input_zp;
-    const ScaleFactor factor = rescale->factors[0];
-    const int64_t scaled =
-        apply_scale_32(value, static_cast<int32_t>(factor.multiplier), factor.shift, rescale->rounding);
-    table[i] = static_cast<int8_t>(std::clamp(scaled + rescale->output_zp, kSigned8.min(), kSigned8.max()));
-  }
   const auto bytes = static_cast<int64_t>(table.size());
-  if (!is_worth_a_table(*this, next.outputs[0], bytes)) return false;
+  if (!rescale || rescale->in != kSigned8 || rescale->out != kSigned8 || !rescale->has_one_factor() ||
+      !is_worth_a_table(*this, next.outputs[0], bytes))
+    return false;
+  for (size_t i = 0; i < table.size(); ++i)
+    table[i] = static_cast<int8_t>(rescale->result_of(static_cast<int64_t>(i) + kSigned8.min()));
   epilogue.activation.table = new_constant("table", std::as_bytes(std::span(table)), {bytes}, 1);
   return true;
 }

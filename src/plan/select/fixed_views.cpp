@@ -5,19 +5,11 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/selection.h"
 #include "tensor/elements.h"
+#include "tensor/permutation.h"
 
 // The location of values: in graph outputs, in parts of a CONCAT, after a TRANSPOSE, or in tensors of their own with
 // the axis order of their operands.
 namespace carina::plan {
-namespace {
-
-std::vector<int64_t> inverse(std::span<const int64_t> perms) {
-  std::vector<int64_t> back(perms.size());
-  for (size_t i = 0; i < perms.size(); ++i) back[static_cast<size_t>(perms[i])] = static_cast<int64_t>(i);
-  return back;
-}
-
-}  // namespace
 
 std::optional<View> Selection::fixed_view(ir::ValueId id, const View* like) {
   if (!fixed_[id.index()]) {
@@ -62,7 +54,7 @@ std::optional<View> Selection::view_through_transpose(ir::ValueId id, ir::NodeId
   if (!fixed_view(out))
     fixed_[out.index()] =
         std::optional<View>(new_tensor(value(out).name, shape(out), *element_type_of(value(out).dtype)));
-  return permuted(*fixed_view(out), inverse(perms));
+  return permuted(*fixed_view(out), inverse_of(perms));
 }
 
 std::optional<View> Selection::view_transposed_by_npu(ir::ValueId id, ir::NodeId transpose) {
@@ -71,7 +63,7 @@ std::optional<View> Selection::view_transposed_by_npu(ir::ValueId id, ir::NodeId
   if (!transposes_results() || !is_window || sole_user(id) != transpose) return std::nullopt;
   const auto fixed = fixed_view(graph_[transpose].outputs[0]);
   if (!fixed) return std::nullopt;
-  return permuted(*fixed, inverse(graph_[transpose].attributes.integers("perms")));
+  return permuted(*fixed, inverse_of(graph_[transpose].attributes.integers("perms")));
 }
 
 std::optional<View> Selection::view_in_concat(ir::ValueId id, ir::NodeId concat, const View* like) {
@@ -157,19 +149,20 @@ bool Selection::read_by_channels(ir::ValueId id) const {
   });
 }
 
-std::optional<std::vector<int64_t>> Selection::order_of_part(ir::ValueId id, ir::NodeId reader) const {
+std::optional<std::vector<int64_t>> Selection::order_of_part(ir::NodeId reader) const {
   if (graph_[reader].op == ir::Op(TosaOp::SLICE)) reader = sole_user(graph_[reader].outputs[0]);
   if (!reader.valid() || graph_[reader].op != ir::Op(TosaOp::TRANSPOSE)) return std::nullopt;
   const ir::ValueId transposed = graph_[reader].outputs[0];
-  if (is_output(id) || !read_by_channels(transposed)) return std::nullopt;
+  if (!read_by_channels(transposed)) return std::nullopt;
   return graph_[reader].attributes.integers("perms");
 }
 
 void Selection::transpose_for_parts(ir::ValueId id) {
+  if (users(id).size() < 2 || users(id).front() != node_id() || is_output(id) || states_[id.index()].narrow) return;
   std::optional<std::vector<int64_t>> perms;
   int64_t elements = 0;
   for (const ir::NodeId reader : users(id)) {
-    const auto order = order_of_part(id, reader);
+    const auto order = order_of_part(reader);
     if (!order || (perms && *order != *perms)) return;
     perms = order;
     const Shape part = shape(graph_[reader].outputs[0]);
@@ -177,11 +170,11 @@ void Selection::transpose_for_parts(ir::ValueId id) {
     if (graph_[reader].op == ir::Op(TosaOp::SLICE) && part[channels] < shape(id)[channels]) return;
     elements += part.elements();
   }
-  if (users(id).size() < 2 || elements < shape(id).elements() || states_[id.index()].narrow) return;
+  if (elements < shape(id).elements()) return;
   const Operand as_it_is = plain(id);
   const Operand transposed{.view = permuted(as_it_is.view, *perms), .type = as_it_is.type};
   const Operand dense = with_dense_channels(*this, transposed);
-  states_[id.index()].plain = Operand{.view = permuted(dense.view, inverse(*perms)), .type = dense.type};
+  states_[id.index()].plain = Operand{.view = permuted(dense.view, inverse_of(*perms)), .type = dense.type};
 }
 
 void Selection::close(ir::ValueId id, const View& view, ElementType type) {

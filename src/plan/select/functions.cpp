@@ -143,14 +143,8 @@ class Evaluator {
 
   bool rescale(const ir::Node& node, Values& a) {
     const auto r = s_.rescale_of(node);
-    if (!r || r->per_channel || !r->in.is_signed || !r->out.is_signed || r->in.bits > 32 || r->factors[0].shift < 2)
-      return false;
-    const auto multiplier = static_cast<int32_t>(r->factors[0].multiplier);
-    for (int64_t& x : a) {
-      const int64_t moved = static_cast<int32_t>(x - r->input_zp);
-      x = std::clamp(apply_scale_32(moved, multiplier, r->factors[0].shift, r->rounding) + r->output_zp, r->out.min(),
-                     r->out.max());
-    }
+    if (!r || !r->has_one_factor() || !r->in.is_signed || !r->out.is_signed || r->in.bits > 32) return false;
+    for (int64_t& x : a) x = r->result_of(x);
     return true;
   }
 

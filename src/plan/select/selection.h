@@ -39,6 +39,10 @@ struct Rescale {
   Rounding rounding = Rounding::kSingle;
   bool per_channel = false;
   [[nodiscard]] Scaling scaling() const { return {factors[0], rounding}; }
+  // Whether all elements have one factor, with a shift that apply_scale_32() takes.
+  [[nodiscard]] bool has_one_factor() const { return !per_channel && factors[0].shift >= 2; }
+  // The result for an element, by that factor.
+  [[nodiscard]] int64_t result_of(int64_t x) const;
 };
 
 // What an operation does with its sums before it stores them. It is collected from the nodes that follow the operation.
@@ -137,7 +141,7 @@ class Selection {
   Operand cheapest(ir::ValueId id);
   // Transposes a value once, if all of its readers take parts of it in another order of axes, with contiguous channels,
   // and these parts are no fewer elements. Parts of the channels have theirs side by side only if they are transposed
-  // one by one.
+  // one by one. Does nothing unless the current node is the first reader.
   //   Example: the windows of an adaptive pool [1,16,14,14] -> [1,16,3,3] of a graph input
   void transpose_for_parts(ir::ValueId id);
   [[nodiscard]] const PendingPad* pending_pad(ir::ValueId id) const;
@@ -215,8 +219,8 @@ class Selection {
   void fail_outputs();  // of the current node; the readers are not selected either
   View new_like(ir::ValueId id, const View& like);
   [[nodiscard]] bool read_by_channels(ir::ValueId id) const;  // by windows, which need contiguous channels
-  // The permutation of a TRANSPOSE of the value, or of a slice of it, for readers that need contiguous channels.
-  [[nodiscard]] std::optional<std::vector<int64_t>> order_of_part(ir::ValueId id, ir::NodeId reader) const;
+  // The permutation of a TRANSPOSE, or of the one behind a SLICE, for readers that need contiguous channels.
+  [[nodiscard]] std::optional<std::vector<int64_t>> order_of_part(ir::NodeId reader) const;
   // The fixed location of a value, if it has one. `like` is the view that the value will be computed from, if known. A
   // CONCAT without a location takes the axis order of `like`.
   std::optional<View> fixed_view(ir::ValueId id, const View* like = nullptr);

@@ -45,26 +45,16 @@ def test_int4_weights_have_bits_of_reference_kernels(target, run_carina, tmp_pat
 
 def with_int4_weights(content, random):
     """The file with int4 weights, two in a byte, and with the same numbers in int8."""
-    models = [schema.ModelT.InitFromPackedBuf(content) for _ in range(2)]
-    for model, is_packed in zip(models, (True, False), strict=True):
-        graph = model.subgraphs[0]
-        (weights,) = (tensor for tensor in graph.tensors if tensor.name == b"weights")
-        if is_packed:
-            values = random.integers(-8, 8, weights.shape).astype(np.int8)
-        data = values
-        if is_packed:
-            nibbles = (
-                np.append(values.reshape(-1), [0] * (values.size % 2)).astype(np.int8).reshape(-1, 2).view(np.uint8)
-            )
-            data = (nibbles[:, 0] & 15) | (nibbles[:, 1] << 4)
-            weights.type = schema.TensorType.INT4
-        model.buffers[weights.buffer].data = data.tobytes()
-    out = []
-    for model in models:
-        m = Model()
-        m.model = model
-        out.append(m.bytes())
-    return out
+    m = Model()
+    m.model = schema.ModelT.InitFromPackedBuf(content)
+    (weights,) = (tensor for tensor in m.model.subgraphs[0].tensors if tensor.name == b"weights")
+    values = random.integers(-8, 8, weights.shape).astype(np.int8)
+    m.model.buffers[weights.buffer].data = values.tobytes()
+    wide = m.bytes()
+    nibbles = np.append(values.reshape(-1), [0] * (values.size % 2)).astype(np.int8).reshape(-1, 2).view(np.uint8)
+    m.model.buffers[weights.buffer].data = ((nibbles[:, 0] & 15) | (nibbles[:, 1] << 4)).tobytes()
+    weights.type = schema.TensorType.INT4
+    return m.bytes(), wide
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16], ids=["int8", "int16"])
