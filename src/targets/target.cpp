@@ -144,7 +144,7 @@ Result<void> set_arena_cache(plan::Target& target, const TargetNames& names) {
 // Checks the arena. Limits of the product are checked before the memories of the system.
 Result<void> check_arena(const plan::Target& target) {
   CARINA_CHECKED(plan::find_family(target));
-  const npu::MemoryKind arena = target.system.ports[static_cast<size_t>(target.memory.arena_port)].kind;
+  const npu::MemoryKind arena = target.arena_port().kind;
   if (arena == npu::MemoryKind::kSram || arena == npu::MemoryKind::kDram) return {};
   return fail({.where = "target",
                .what = fmt::format("memory mode {} puts the arena in {}, which is read-only", target.memory.name,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -15,6 +16,13 @@ struct Target {
   npu::SystemConfig system;
   npu::MemoryMode memory;
 
+  // The ports to the arena and to the constants.
+  [[nodiscard]] const npu::MemoryPort& arena_port() const {
+    return system.ports[static_cast<size_t>(memory.arena_port)];
+  }
+  [[nodiscard]] const npu::MemoryPort& constants_port() const {
+    return system.ports[static_cast<size_t>(memory.constants_port)];
+  }
   [[nodiscard]] const npu::ProductLimits& limits() const { return npu::limits_of(accelerator.product); }
   // Returns whether weights lie in slower memory than activations. Only then can a copy of the weights in SRAM be
   // faster.

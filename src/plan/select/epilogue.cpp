@@ -94,7 +94,7 @@ namespace {
 
 double cycles_to_load(const Selection& s, int64_t table_bytes) {
   const Target& target = s.target();
-  const npu::MemoryPort& constants = target.system.ports[static_cast<size_t>(target.memory.constants_port)];
+  const npu::MemoryPort& constants = target.constants_port();
   return npu::transfer_cycles(target.accelerator, static_cast<double>(table_bytes), &constants, nullptr);
 }
 
@@ -108,7 +108,7 @@ bool is_looked_up_later(const Selection& s, const Epilogue& epilogue, const Look
   };
   if (s.sole_user(input) != s.node_id() || bytes(table.value) > bytes(input)) return false;
   const Target& target = s.target();
-  const npu::MemoryPort& arena = target.system.ports[static_cast<size_t>(target.memory.arena_port)];
+  const npu::MemoryPort& arena = target.arena_port();
   const Extent extent = extent_of(s.shape(table.value));
   const FeatureMap map{.height = extent.height, .width = extent.width, .depth = extent.depth, .type = epilogue.type};
   Activation activation = epilogue.activation;

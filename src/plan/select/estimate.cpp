@@ -27,7 +27,7 @@ double bytes_on_bus(const FeatureMap& map, const npu::MemoryPort& port, int beat
 
 double cycles_of(const Selection& s, const Step& step) {
   const Target& target = s.target();
-  const npu::MemoryPort& port = target.system.ports[static_cast<size_t>(target.memory.arena_port)];
+  const npu::MemoryPort& port = target.arena_port();
   const double bytes_per_cycle = npu::port_bytes_per_cycle(target.accelerator.product, port);
   const bool reads_each_once = has_no_macs(step) && step.second == SecondOperand::kFeatureMap;
   double once = 0;

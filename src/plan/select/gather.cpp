@@ -199,7 +199,7 @@ double wait_for_filters(const Selection& s) {
   constexpr size_t kFewSteps = 2;
   constexpr double kShareOfLatency = 0.5;
   const Target& target = s.target();
-  const npu::MemoryPort& port = target.system.ports[static_cast<size_t>(target.memory.constants_port)];
+  const npu::MemoryPort& port = target.constants_port();
   return s.network().steps.size() < kFewSteps ? kShareOfLatency * port.read_latency_cycles : 0;
 }
 

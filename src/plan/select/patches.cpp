@@ -309,7 +309,7 @@ Shape padded_rows(const Convolution& c) {
 // The cycles of a copy of whole rows and of the padding at both ends. Each waits for its first read, from the memory of
 // the input or of the padding, and for its last write.
 double padding_cycles(const Selection& s, const Convolution& c) {
-  const npu::MemoryPort& port = s.target().system.ports[static_cast<size_t>(s.target().memory.arena_port)];
+  const npu::MemoryPort& port = s.target().arena_port();
   const int64_t channels = c.weight_shape[3];
   const Shape shape = c.ifm.view.shape(), padded = padded_rows(c);
   // Whole rows are pixels.

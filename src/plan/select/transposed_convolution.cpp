@@ -187,7 +187,7 @@ std::vector<int16_t> reversed_weights(const Convolution& c) {
 // The cycles of a part, with its wait for the first read and the last write.
 double cycles_of(const Selection& s, const TransposedPart& part, int64_t upscale) {
   const Convolution& c = part.convolution;
-  const npu::MemoryPort& port = s.target().system.ports[static_cast<size_t>(s.target().memory.arena_port)];
+  const npu::MemoryPort& port = s.target().arena_port();
   Step step{.kind = StepKind::kConv,
             .ofm = image_map(part.ofm, c.ifm.type, 0),
             .ifm = image_map(c.ifm.view, c.ifm.type, 0),
