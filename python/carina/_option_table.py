@@ -172,8 +172,9 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
         weights the NPU writes: many times faster, not confirmed on silicon.
     check: How much of the program is run beside the model before it is written: quick (all, or as many of the first
         operators as a fifth of the compilation's work pays for), full, or off; default: quick.
-    rounding: How the int8 FULLY_CONNECTED of a LiteRT file rounds: litert (once, the bits of LiteRT's reference
-        kernel) or vela (twice, the bits of Vela's streams); default: litert.
+    rounding: Whose bits the int8 FULLY_CONNECTED and LSTM of a LiteRT file have: litert (the reference kernels':
+        one rounding, and functions in many steps) or vela (Vela's streams': two roundings, and the NPU's own
+        functions); default: litert.
     shape: The shape of an input of a LiteRT file whose batch is dynamic: 8,49,40,1, or NAME=8,49,40,1 if there are
         several inputs; all tensors with a dynamic batch follow.
     show: Print how delegates were compiled (may be repeated): config, graph, schedule, allocation (the memory map),

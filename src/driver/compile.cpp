@@ -18,6 +18,8 @@
 #include "driver/prepared_model.h"
 #include "driver/state_note_internal.h"
 #include "files/file_kind.h"
+#include "frontend/tflite/reader.h"
+#include "frontend/tflite/tflite.h"
 #include "lower/lower.h"
 #include "models/passes.h"
 #include "partition/partition.h"
@@ -227,8 +229,8 @@ Result<results::CompileReport> explained_parts(const CompileRequest& request, co
   return std::move(compiled->report);
 }
 
-// Options for LiteRT files, with another file.
-void note_litert_options(const CompileRequest& request, const Log& log) {
+// Options for LiteRT files, with another file, and what an option would bring.
+void note_litert_options(const CompileRequest& request, const backends::Backend& backend, const Log& log) {
   const auto note = [&](std::string option) {
     log.note({.where = std::move(option),
               .what = "has no effect: the model is not a LiteRT file",
@@ -236,6 +238,15 @@ void note_litert_options(const CompileRequest& request, const Log& log) {
   };
   if (request.rounding != options::TfliteRounding::kLiteRt && !tflite_file(request)) note("--rounding");
   if (!request.shapes.empty() && !tflite_file(request)) note("--shape");
+  const auto file = tflite_file(request);
+  if (!file || backend.lowering.takes_floats || request.rounding != options::TfliteRounding::kLiteRt) return;
+  const auto model = tflite::read_model(*file, request.model);
+  if (model && tflite::has_faster_lstm(*model))
+    log.note({.where = request.model,
+              .what = "an LSTM has LiteRT's bits, for which each step takes some 90 NPU operations; with the NPU's own "
+                      "functions, as Vela has them, a step takes 9, and other bits",
+              .hint = "--rounding vela",
+              .severity = Severity::kNote});
 }
 
 bool has_methods(const CompileRequest& request) {
@@ -248,7 +259,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   const ScopedThreadPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
-  note_litert_options(request, log);
+  note_litert_options(request, backend, log);
   if (has_methods(request)) return compile_methods(request, backend, log);
   if (request.output == CompileRequest::Output::kTflite) {
     CARINA_TRY(const Buffer file, tflite_file(request));
@@ -286,7 +297,7 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   request.layers = request.layers || request.compression;
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   request.estimates = !backend.lowering.takes_floats;
-  note_litert_options(request, log);
+  note_litert_options(request, backend, log);
   if (has_methods(request)) return explain_methods(request, backend, log);
   auto made = compile_file(request, backend, log);
   if (!made) return explained_parts(request, backend, log, std::move(made).error());

@@ -35,6 +35,7 @@ enum class OptionGroup : uint8_t {
   kQuantize,
   kPartition,
   kSchedule,
+  kLiteRt,
   kLoop,
   kMethods,
   kCompile,

@@ -44,7 +44,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->transform(one_of({{"vela", static_cast<int>(With::kVela)}}));
   app.add_option("--vela", request.vela, "Vela's program; default: vela, in the PATH")->check(path());
   add_target_options(app, request.compile.target, Target::kOptional);
-  add_options_of(app, {OptionGroup::kQuantize, OptionGroup::kSchedule}, request.compile);
+  add_options_of(app, {OptionGroup::kQuantize, OptionGroup::kSchedule, OptionGroup::kLiteRt}, request.compile);
   static std::string page;
   add_page_option(app, page);
   app.callback([&] {

@@ -181,8 +181,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static bool delegate = true;
   app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default")->group(section::kPlacement);
   add_options_of(app,
-                 {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kMethods, OptionGroup::kCompile,
-                  OptionGroup::kCheck},
+                 {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kLiteRt, OptionGroup::kMethods,
+                  OptionGroup::kCompile, OptionGroup::kCheck},
                  request);
   add_layers_option(app, outputs.layers);
   app.add_option("--summary", outputs.summary,

@@ -75,7 +75,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static driver::CompileRequest request;
   add_model_options(app, request);
   add_target_options(app, request);
-  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kMethods}, request);
+  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kLiteRt, OptionGroup::kMethods},
+                 request);
   static std::string page;
   add_page_option(app, page);
   app.add_flag_callback(

@@ -81,6 +81,7 @@ const char* section_of(const OptionRow& row) {
       return section::kPlacement;
     case OptionGroup::kMemory:
     case OptionGroup::kSchedule:
+    case OptionGroup::kLiteRt:
       return section::kMemory;
     case OptionGroup::kLoop:
     case OptionGroup::kMethods:

@@ -84,8 +84,10 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
       ->check(path());
   add_combination_options(app, options.request);
   add_file_options(app, options.request);
-  add_options_of(app, {OptionGroup::kBoard, OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kCheck},
-                 options.request.model);
+  add_options_of(
+      app,
+      {OptionGroup::kBoard, OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kLiteRt, OptionGroup::kCheck},
+      options.request.model);
   add_output_options(app, options);
   add_sharing_options(app, options);
   add_cluster_options(app, options.cluster, "combination");

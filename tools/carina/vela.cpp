@@ -10,6 +10,7 @@
 #include "compile_command.h"
 #include "driver/compile.h"
 #include "inspect/litert_operators.h"
+#include "model_options.h"
 #include "option_values.h"
 #include "targets/target.h"
 
@@ -23,6 +24,7 @@ constexpr std::string_view kDefaultAccelerator = "ethos-u55-256";  // Vela's
 struct Options {
   std::string network;
   std::map<std::string, std::vector<std::string>> values;  // by flag; "" for a flag without a value
+  driver::CompileRequest request;                          // what Vela has no flags for
 };
 
 // The flags as read_vela_flags() takes them, without those of files.
@@ -41,7 +43,7 @@ std::string value_of(const Options& options, const std::string& flag, std::strin
 }
 
 Result<void> compile_network(const Options& options, const Console& console) {
-  driver::CompileRequest request;
+  driver::CompileRequest request = options.request;
   request.model = options.network;
   request.threads = console.threads;
   request.layers = true;
@@ -110,6 +112,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
           name == kReportFlag ? "Write SUPPORTED_OPS.md, the operators of LiteRT files" : flag.description);
     }
   }
+  add_options_of(app, {OptionGroup::kLiteRt}, options.request);
   app.callback([&] {
     action = [&] {
       if (options.values.contains(std::string(kReportFlag))) return write_operators(console);

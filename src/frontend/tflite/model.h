@@ -12,7 +12,8 @@
 
 namespace carina::tflite {
 
-// How FULLY_CONNECTED of int8 rounds: once, as LiteRT's reference kernel, or twice, as Vela's streams.
+// Whose bits FULLY_CONNECTED and LSTM of int8 have: those of LiteRT's reference kernels or of Vela's streams. The
+// latter round FULLY_CONNECTED twice, not once, and compute LSTM by the NPU's own functions.
 enum class Rounding : uint8_t { kLiteRt, kVela };
 
 // real = (integer - zero_point) * scale. There is one scale, or one per index of `axis`. No scales: not quantized.

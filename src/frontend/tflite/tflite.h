@@ -19,4 +19,7 @@ Result<ir::Module> read_tflite(const Buffer& file, const std::string& where);
 // Like read_tflite(), of a model that has been read.
 Result<ir::Module> to_tosa(const Model& model, const std::string& where);
 
+// Whether a model has an LSTM that takes several times the NPU operations with Rounding::kLiteRt.
+bool has_faster_lstm(const Model& model);
+
 }  // namespace carina::tflite

@@ -9,7 +9,7 @@ from tflite_models import Model
 GATES = 4
 
 
-def lstm(seed, *, coupled=False, time_major=False):
+def lstm(seed, *, coupled=False, time_major=False, cell_clip=0):
     """A UNIDIRECTIONAL_SEQUENCE_LSTM as Keras makes it; `coupled`: without input gate."""
     random = np.random.default_rng(seed)
     batches, steps, inputs, cells = (int(n) for n in random.integers((1, 2, 3, 2), (3, 6, 12, 10)))
@@ -33,7 +33,7 @@ def lstm(seed, *, coupled=False, time_major=False):
         m.graph.tensors[state].isVariable = True
     y = m.output("y", (*shape, cells), np.int8, sh, zh)
     operands = [x, *weights, *recurrent, -1, -1, -1, *biases, -1, -1, h, c, -1, -1, -1, -1]
-    fields = {"fusedActivationFunction": 4, "timeMajor": time_major}
+    fields = {"fusedActivationFunction": 4, "timeMajor": time_major, "cellClip": cell_clip}
     m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", operands, [y], "UnidirectionalSequenceLSTMOptions", **fields)
     intermediates = [m.tensor(f"i{i}", (0,), np.float32) for i in range(GATES)]
     m.graph.operators[-1].intermediates = [*intermediates, m.tensor("hidden", (0,), np.int8, sh, zh)]

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 
 #include "frontend/tflite/to_tosa/ops_internal.h"
 
@@ -75,30 +76,35 @@ struct Interpolation {
   int drop_bits;   // from the sum to the result
 };
 
-Result<void> interpolated(Call& call, const Interpolation& shape) {
-  CARINA_CHECKED(call.need(1));
-  CARINA_CHECKED(call.need_quantized(call.in(0), kInt16));
-  CARINA_CHECKED(call.need_quantized(call.result(), kInt16));
-  if (Call::scale(call.result()) != 1.0F / 32768) return call.reject("the result's scale is not 1/32768");
-  // The input in units of 1 / (3 * 4096): multiplied, and shifted to the right with rounding.
-  double factor = static_cast<double>(Call::scale(call.in(0))) * 4096.0 * 3.0;
-  int shift = 0;
+constexpr Interpolation kLogistic{.rest_bits = 9, .last = 0x7fff * 2, .offset = 1 << 24, .drop_bits = 10};
+constexpr Interpolation kTanh{.rest_bits = 8, .last = 0xffff, .offset = 0, .drop_bits = 8};
+
+// A factor with a right shift, which rounds half up.
+struct InputScaling {
+  int64_t factor;
+  int shift;
+};
+
+// From an input of this scale to units of 1 / (3 * 4096). None: the scale is too large.
+std::optional<InputScaling> input_scaling(float scale, const Interpolation& shape) {
   int exponent = 0;
-  const bool is_power = std::frexp(Call::scale(call.in(0)), &exponent) == 0.5F;
+  const bool is_power = std::frexp(scale, &exponent) == 0.5F;
   const int left = 12 + exponent - 1;
-  const bool is_direct = is_power && (left == 0 || (left == 1 && shape.rest_bits == 8));
-  if (is_direct) {
-    factor = 3 << left;
-  } else {
-    while (factor <= 32767.0 / 2.0 && shift <= 30) {
-      ++shift;
-      factor *= 2;
-    }
+  if (is_power && (left == 0 || (left == 1 && shape.rest_bits == 8))) return InputScaling{int64_t{3} << left, 0};
+  double factor = static_cast<double>(scale) * 4096.0 * 3.0;
+  int shift = 0;
+  while (factor <= 32767.0 / 2.0 && shift <= 30) {
+    ++shift;
+    factor *= 2;
   }
-  if (factor > 65535) return call.reject("the input's scale is too large");
-  const ValueId input = call.value(0);
+  if (factor > 65535) return std::nullopt;
+  return InputScaling{static_cast<int64_t>(factor), shift};
+}
+
+// The function of an int16 value, in units of 1/32768.
+ValueId interpolated(Call& call, ValueId input, const InputScaling& scaling, const Interpolation& shape) {
   Writer w(call, call.out.shape(input).rank());
-  const ValueId v = w.product(call.widened(input, 0), w.number(static_cast<int64_t>(factor)), shift);
+  const ValueId v = w.product(call.widened(input, 0), w.number(scaling.factor), scaling.shift);
   const ValueId largest = w.number(int64_t{kSteps - 1} << shape.rest_bits);
   const ValueId magnitude = w.binary(TosaOp::MINIMUM, call.out.unary(TosaOp::ABS, v), largest);
   // Entries of TOSA's tables are 128 steps apart, and the first belongs to -32768.
@@ -124,7 +130,17 @@ Result<void> interpolated(Call& call, const Interpolation& shape) {
   const ValueId sign = w.binary(TosaOp::ADD, w.binary(TosaOp::ADD, below, below), w.number(1));
   const ValueId total =
       w.binary(TosaOp::ADD, w.binary(TosaOp::ADD, w.binary(TosaOp::MUL, above, sign), below), w.number(shape.offset));
-  return call.set(call.narrowed(w.shifted_right(total, w.number(shape.drop_bits)), DType::kInt16, 0));
+  return call.narrowed(w.shifted_right(total, w.number(shape.drop_bits)), DType::kInt16, 0);
+}
+
+Result<void> interpolated(Call& call, const Interpolation& shape) {
+  CARINA_CHECKED(call.need(1));
+  CARINA_CHECKED(call.need_quantized(call.in(0), kInt16));
+  CARINA_CHECKED(call.need_quantized(call.result(), kInt16));
+  if (Call::scale(call.result()) != 1.0F / 32768) return call.reject("the result's scale is not 1/32768");
+  const auto scaling = input_scaling(Call::scale(call.in(0)), shape);
+  if (!scaling) return call.reject("the input's scale is too large");
+  return call.set(interpolated(call, call.value(0), *scaling, shape));
 }
 
 // 513 entries of a function over [low, high], as LiteRT makes them: each moved by half of the interpolation's error.
@@ -176,11 +192,19 @@ Result<void> function_16(Call& call, const std::function<float(float)>& function
 }
 
 Result<void> logistic_16(Call& call) {
-  return interpolated(call, {.rest_bits = 9, .last = 0x7fff * 2, .offset = 1 << 24, .drop_bits = 10});
+  return interpolated(call, kLogistic);
 }
 
 Result<void> hyperbolic_tangent_16(Call& call) {
-  return interpolated(call, {.rest_bits = 8, .last = 0xffff, .offset = 0, .drop_bits = 8});
+  return interpolated(call, kTanh);
+}
+
+ValueId logistic_16(Call& call, ValueId input, int log2) {
+  return interpolated(call, input, *input_scaling(std::ldexp(1.0F, log2), kLogistic), kLogistic);
+}
+
+ValueId hyperbolic_tangent_16(Call& call, ValueId input, int log2) {
+  return interpolated(call, input, *input_scaling(std::ldexp(1.0F, log2), kTanh), kTanh);
 }
 
 Result<void> softmax_16(Call& call) {

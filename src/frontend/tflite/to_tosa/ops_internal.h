@@ -13,6 +13,9 @@ namespace carina::tflite {
 Result<void> logistic_16(Call& call);
 Result<void> hyperbolic_tangent_16(Call& call);
 Result<void> softmax_16(Call& call);
+// The same of a value with a scale of 2^log2, from 2^-15 to 1, in units of 1/32768.
+ir::ValueId logistic_16(Call& call, ir::ValueId input, int log2);
+ir::ValueId hyperbolic_tangent_16(Call& call, ir::ValueId input, int log2);
 Result<void> function_16(Call& call, const std::function<float(float)>& function);
 
 // Rows of K elements, in any shape, times the rows of a matrix [N,1,1,K], with a bias for each of these: sums
