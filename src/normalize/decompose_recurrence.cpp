@@ -29,6 +29,7 @@ struct Weights {
   ValueId input_bias;
   ValueId hidden_bias;
   ValueId projection;
+  bool output_before_cell = false;  // the order of an LSTM's gates: i, f, o, g instead of PyTorch's i, f, g, o
 };
 
 // The state of a layer. An invalid id stands for zeros.
@@ -56,11 +57,11 @@ ValueId layer(Rewriter& in, ValueId x, ValueId weight, ValueId bias) {
   return in.make(AtenOp::linear_default, {x, weight, bias}, {}, shape);
 }
 
-// Part `index` of `count` equal parts along the last axis.
-ValueId part(Rewriter& in, ValueId x, int64_t index, int64_t count) {
+// `parts` of `count` equal parts along the last axis, from part `index` on.
+ValueId part(Rewriter& in, ValueId x, int64_t index, int64_t count, int64_t parts = 1) {
   const size_t last = in.shape(x).rank() - 1;
   const int64_t size = in.shape(x)[last] / count;
-  return slice(in, x, last, index * size, (index + 1) * size);
+  return slice(in, x, last, index * size, (index + parts) * size);
 }
 
 // The product of the previous state and the gate weights. Invalid if the state is zero.
@@ -72,12 +73,37 @@ ValueId with_state(Rewriter& in, ValueId gates, const State& before, const Weigh
   return more.valid() ? plus(in, gates, more) : gates;
 }
 
+bool is_float_constant(const Rewriter& in, ValueId id) {
+  return in[id].constant && !in[id].quantization && is_float(in[id].dtype);
+}
+
+// The weights with the gates that use the logistic function side by side, so that one operation computes it: rows
+// i, f, g, o become i, f, o, g.
+Weights with_output_before_cell(Rewriter& in, Weights weights) {
+  const std::array all{&weights.input, &weights.hidden, &weights.input_bias, &weights.hidden_bias};
+  if (!std::ranges::all_of(all, [&](const ValueId* id) { return !id->valid() || is_float_constant(in, *id); }))
+    return weights;
+  for (ValueId* id : all) {
+    if (!id->valid()) continue;
+    const Tensor& from = *in[*id].constant;
+    MutableTensor ordered(from.dtype, from.shape);
+    const size_t gate = from.data.size() / 4;
+    std::ranges::copy(from.data.bytes(), ordered.bytes().begin());
+    std::ranges::rotate(ordered.bytes().subspan(2 * gate), ordered.bytes().subspan(3 * gate).begin());
+    *id = in.constant(in[*id].name + "_ordered", std::move(ordered).freeze());
+  }
+  weights.output_before_cell = true;
+  return weights;
+}
+
 State lstm_step(Rewriter& in, ValueId from_input, const State& before, const Weights& weights) {
   const ValueId gates = with_state(in, from_input, before, weights);
-  const ValueId input = in.unary(AtenOp::sigmoid_default, part(in, gates, 0, 4));
-  const ValueId forget = in.unary(AtenOp::sigmoid_default, part(in, gates, 1, 4));
-  const ValueId fresh = in.unary(AtenOp::tanh_default, part(in, gates, 2, 4));
-  const ValueId output = in.unary(AtenOp::sigmoid_default, part(in, gates, 3, 4));
+  const int64_t together = weights.output_before_cell ? 3 : 2;
+  const ValueId opened = in.unary(AtenOp::sigmoid_default, part(in, gates, 0, 4, together));
+  const ValueId input = part(in, opened, 0, together), forget = part(in, opened, 1, together);
+  const ValueId fresh = in.unary(AtenOp::tanh_default, part(in, gates, weights.output_before_cell ? 3 : 2, 4));
+  const ValueId output =
+      weights.output_before_cell ? part(in, opened, 2, 3) : in.unary(AtenOp::sigmoid_default, part(in, gates, 3, 4));
   ValueId cell = times(in, input, fresh);
   if (before.cell.valid()) cell = plus(in, times(in, forget, before.cell), cell);
   const ValueId hidden = times(in, output, in.unary(AtenOp::tanh_default, cell));
@@ -87,15 +113,15 @@ State lstm_step(Rewriter& in, ValueId from_input, const State& before, const Wei
 
 State gru_step(Rewriter& in, ValueId from_input, const State& before, const Weights& weights) {
   const ValueId more = from_state(in, before, weights);
-  const auto gate = [&](int64_t index, ValueId scale) {
-    const ValueId own = part(in, from_input, index, 3);
+  const auto sum = [&](int64_t index, int64_t parts, ValueId scale) {
+    const ValueId own = part(in, from_input, index, 3, parts);
     if (!more.valid()) return own;
-    const ValueId state = part(in, more, index, 3);
+    const ValueId state = part(in, more, index, 3, parts);
     return plus(in, own, scale.valid() ? times(in, scale, state) : state);
   };
-  const ValueId reset = in.unary(AtenOp::sigmoid_default, gate(0, {}));
-  const ValueId update = in.unary(AtenOp::sigmoid_default, gate(1, {}));
-  const ValueId fresh = in.unary(AtenOp::tanh_default, gate(2, reset));
+  const ValueId opened = in.unary(AtenOp::sigmoid_default, sum(0, 2, {}));
+  const ValueId reset = part(in, opened, 0, 2), update = part(in, opened, 1, 2);
+  const ValueId fresh = in.unary(AtenOp::tanh_default, sum(2, 1, reset));
   const auto minus = [&](ValueId a, ValueId b) { return binary(in, AtenOp::sub_Tensor, a, b); };
   if (!before.hidden.valid()) return {.hidden = minus(fresh, times(in, update, fresh)), .cell = {}};
   return {.hidden = plus(in, fresh, times(in, update, minus(before.hidden, fresh))), .cell = {}};
@@ -148,7 +174,7 @@ class Recurrence {
  private:
   [[nodiscard]] size_t per_chain() const { return (node_.inputs.size() - 1 - states_) / chains_; }
 
-  [[nodiscard]] Weights weights_of(size_t chain) const {
+  [[nodiscard]] Weights weights_of(size_t chain) {
     const ValueId* first = &node_.inputs[1 + states_ + chain * per_chain()];
     Weights weights{.input = first[0], .hidden = first[1], .input_bias = {}, .hidden_bias = {}, .projection = {}};
     size_t next = 2;
@@ -157,7 +183,7 @@ class Recurrence {
       weights.hidden_bias = first[next++];
     }
     if (next < per_chain()) weights.projection = first[next];
-    return weights;
+    return states_ == 2 ? with_output_before_cell(in_, weights) : weights;
   }
 
   // The initial state of a chain from operand `operand`, a tensor [chains, batch, size].
@@ -230,11 +256,12 @@ template <size_t kStates, Step kStep>
 Result<bool> cell(Rewriter& in, const Node& node) {
   const auto operand = [&](size_t i) { return i < node.inputs.size() ? node.inputs[i] : ValueId(); };
   constexpr size_t kFirst = 1 + kStates;
-  const Weights weights{.input = operand(kFirst),
-                        .hidden = operand(kFirst + 1),
-                        .input_bias = operand(kFirst + 2),
-                        .hidden_bias = operand(kFirst + 3),
-                        .projection = {}};
+  Weights weights{.input = operand(kFirst),
+                  .hidden = operand(kFirst + 1),
+                  .input_bias = operand(kFirst + 2),
+                  .hidden_bias = operand(kFirst + 3),
+                  .projection = {}};
+  if (kStates == 2) weights = with_output_before_cell(in, weights);
   const auto start = [&](ValueId id) { return is_zero(in, id) ? ValueId() : id; };
   const State before{.hidden = start(node.inputs[1]), .cell = kStates == 2 ? start(node.inputs[2]) : ValueId()};
   const State after = kStep(in, layer(in, node.inputs[0], weights.input, weights.input_bias), before, weights);
