@@ -83,14 +83,15 @@ Weights with_output_before_cell(Rewriter& in, Weights weights) {
   const std::array all{&weights.input, &weights.hidden, &weights.input_bias, &weights.hidden_bias};
   if (!std::ranges::all_of(all, [&](const ValueId* id) { return !id->valid() || is_float_constant(in, *id); }))
     return weights;
-  for (ValueId* id : all) {
-    if (!id->valid()) continue;
-    const Tensor& from = *in[*id].constant;
-    MutableTensor ordered(from.dtype, from.shape);
+  const auto ordered = [](const Tensor& from) {
+    MutableTensor rows(from.dtype, from.shape);
     const size_t gate = from.data.size() / 4;
-    std::ranges::copy(from.data.bytes(), ordered.bytes().begin());
-    std::ranges::rotate(ordered.bytes().subspan(2 * gate), ordered.bytes().subspan(3 * gate).begin());
-    *id = in.constant(in[*id].name + "_ordered", std::move(ordered).freeze());
+    std::ranges::copy(from.data.bytes(), rows.bytes().begin());
+    std::ranges::rotate(rows.bytes().subspan(2 * gate), rows.bytes().subspan(3 * gate).begin());
+    return std::move(rows).freeze();
+  };
+  for (ValueId* id : all) {
+    if (id->valid()) *id = in.derived(*id, "_ordered", ordered);
   }
   weights.output_before_cell = true;
   return weights;

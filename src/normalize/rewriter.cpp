@@ -156,6 +156,12 @@ ValueId Rewriter::constant(std::string_view name, Tensor tensor) {
   return graph_.add_constant(name, std::move(tensor));
 }
 
+ValueId Rewriter::derived(ValueId from, std::string_view suffix, Tensor (*make)(const Tensor& from)) {
+  ValueId& made = derived_[{from, std::string(suffix)}];
+  if (!made.valid()) made = constant(graph_[from].name + std::string(suffix), make(*graph_[from].constant));
+  return made;
+}
+
 void Rewriter::forward(ValueId output, ValueId source) {
   if (forwarded_.size() <= output.index()) forwarded_.resize(output.index() + 1);
   const ValueId target = current(source);

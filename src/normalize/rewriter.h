@@ -2,10 +2,12 @@
 
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "carina/result.h"
@@ -77,6 +79,9 @@ class Rewriter {
   // Adds a constant: a scalar (shape []) of the type of `like`, or a tensor.
   ir::ValueId scalar(double value, DType dtype);
   ir::ValueId constant(std::string_view name, Tensor tensor);
+  // The constant that `make` gives of another constant. It is made once for each suffix of its name, so that the
+  // readers of a weight still share one.
+  ir::ValueId derived(ir::ValueId from, std::string_view suffix, Tensor (*make)(const Tensor& from));
   // Replaces every later use of `output` by `source`.
   void forward(ir::ValueId output, ir::ValueId source);
   // Marks a node as done, because an earlier rewrite has computed its outputs.
@@ -99,6 +104,7 @@ class Rewriter {
   std::vector<std::vector<ir::NodeId>> readers_;
   std::vector<bool> skipped_;
   std::vector<ir::ValueId> forwarded_;
+  std::map<std::pair<ir::ValueId, std::string>, ir::ValueId> derived_;
   std::string name_;  // name of the current node
   std::string source_;
   ir::NodeId origin_;

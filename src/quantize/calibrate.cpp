@@ -111,7 +111,7 @@ class Calibration {
     result_.kept_outputs.clear();
   }
   void see(const observe::WeightedLayer& layer, const Tensor& image, Gathered gathered) {
-    result_.layers[layer.result.index()].see(layer, image, gathered);
+    result_.layers[result_.sharing.layer_of[layer.result.index()]].see(layer, image, gathered);
   }
   // Returns for each value whether it is observed.
   [[nodiscard]] std::vector<bool> observed() const {

@@ -33,7 +33,7 @@ struct Calibrated {
   LeftFloat left;
   Sharing sharing;
   std::vector<RangeObserver> observers;  // indexed as Sharing::group
-  // per value: statistics of the layer with weights that computes it; empty for other values
+  // per value: statistics of the layer with weights that computes it, at the index Sharing::layer_of; empty for others
   std::vector<LayerStatistics> layers;
   std::set<ir::ValueId> beyond_int32;  // int64 values that exceed int32 in a sample
   // samples that are spread evenly over all, and the float model's outputs for them

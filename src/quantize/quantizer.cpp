@@ -406,12 +406,32 @@ class Quantizer {
     std::vector<size_t> nodes(graph_.nodes.size());
     std::iota(nodes.begin(), nodes.end(), size_t{0});
     std::ranges::stable_sort(nodes, std::greater(), [&](size_t n) { return weights_of(graph_, graph_.nodes[n]); });
+    const std::vector<size_t> same = nodes_with_same_figures();
     std::vector<WeightFigures> figures(graph_.nodes.size());
     parallel_for(nodes.size(), [&](size_t i) {
       const size_t n = nodes[i];
-      if (!left_.nodes[n]) figures[n] = figures_of(n, *scheme_of_node(n).scheme);
+      if (!left_.nodes[n] && same[n] == n) figures[n] = figures_of(n, *scheme_of_node(n).scheme);
     });
+    for (size_t n = 0; n < same.size(); ++n) {
+      if (same[n] != n) figures[n] = figures[same[n]];
+    }
     return figures;
+  }
+
+  // Per node: the first node of the same layer (Sharing::layer_of) if its scheme is the same, or the node itself.
+  [[nodiscard]] std::vector<size_t> nodes_with_same_figures() const {
+    std::vector<size_t> same(graph_.nodes.size());
+    std::iota(same.begin(), same.end(), size_t{0});
+    const auto producers = ir::producers(graph_);
+    for (size_t n = 0; n < same.size(); ++n) {
+      const Node& node = graph_.nodes[n];
+      if (left_.nodes[n] || node.outputs.empty() || !node.outputs.front().valid()) continue;
+      const ir::NodeId first = producers[calibrated_.sharing.layer_of[node.outputs.front().index()]];
+      if (first.valid() && !left_.nodes[first.index()] &&
+          *scheme_of_node(n).scheme == *scheme_of_node(first.index()).scheme)
+        same[n] = first.index();
+    }
+    return same;
   }
 
   [[nodiscard]] WeightFigures figures_of(size_t n, const NodeScheme& scheme) const {
@@ -472,7 +492,7 @@ class Quantizer {
   // Returns the statistics of the layer's inputs; nullptr if calibration did not observe the node as a layer with these
   // weights.
   [[nodiscard]] const LayerStatistics* statistics_of(const Node& node, const Shape& weight) const {
-    const size_t result = node.outputs.front().index();
+    const size_t result = calibrated_.sharing.layer_of[node.outputs.front().index()];
     // Statistics are of windows that slide over the input. For transposed convolutions the roles are reversed.
     const bool slides = node.op == ir::Op(AtenOp::conv1d_default) || node.op == ir::Op(AtenOp::conv2d_default) ||
                         node.op == ir::Op(AtenOp::linear_default);

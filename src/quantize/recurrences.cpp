@@ -5,16 +5,25 @@
 //   shared parameters, 2.
 // Which nodes belong together: those of one operator, of which one depends on another, and whose operands are sums,
 // products and parts of results of the same weights. Heads that apply the same weights to several images do not depend
-// on each other and share nothing.
-// A function of the state (the tanh of an LSTM's cell) is no gate: there are functions between it and the products. The
-// state grows over the first steps, and a common scale costs 0.6 dB in int8 for 2 % of the cycles. In 16 bits it costs
-// nothing that could be measured, and the tables are a third of the cycles of a cell of 32 (ADR 0134): there the widest
-// range holds for all steps. Only functions that saturate: others are steep (the 1/sqrt of a norm) where ranges differ.
-// The sets of weights are small: they begin at each product. The analysis takes linear time in practice.
+// on each other and share nothing. Weights are the same if they are the same bytes: calibration gives each product its
+// own value of a weight.
+// The products before the gates share the parameters of their operands and results, too. Products of the same weights
+// that do so are one layer, with one set of statistics that the bias is corrected by. So the weights, the bias and the
+// scales of all steps are one constant each; with biases of their own, 16 steps of an LSTM of 32 took 20 KB of scales
+// from flash, half of all that it read. A function of the state (the tanh of an LSTM's cell) is no gate: there are
+// functions between it and the products. The state grows over the first steps, and a common scale costs 0.6 dB in int8
+// for 2 % of the cycles. In 16 bits it costs nothing that could be measured, and the tables are a third of the cycles
+// of a cell of 32 (ADR 0134): there the widest range holds for all steps. Only functions that saturate: others are
+// steep (the 1/sqrt of a norm) where ranges differ. The sets of weights are small: they begin at each product. The
+// analysis takes linear time in practice.
 #include "quantize/recurrences_internal.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <numeric>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "facts/aten_traits.h"
@@ -30,6 +39,31 @@ using Weights = std::vector<ValueId>;  // in order, without repetition
 
 constexpr size_t kMaxWeights = 16;  // of a sum; more do not come from one cell
 
+// The weights of a product: of values with the same bytes the first one.
+class WeightsOf {
+ public:
+  explicit WeightsOf(const ir::Graph& graph) : graph_(graph) {
+    for (const Node& node : graph.nodes) {
+      const auto role = weight_role_of(node);
+      if (!role) continue;
+      const ValueId id = node.inputs[role->weight];
+      if (const auto& constant = graph[id].constant) first_.emplace(constant->data.data(), id);
+    }
+  }
+  // Invalid: the node is no product.
+  [[nodiscard]] ValueId operator()(const Node& node) const {
+    const auto role = weight_role_of(node);
+    if (!role) return {};
+    const ValueId id = node.inputs[role->weight];
+    const auto& constant = graph_[id].constant;
+    return constant ? first_.at(constant->data.data()) : id;
+  }
+
+ private:
+  const ir::Graph& graph_;
+  std::unordered_map<const std::byte*, ValueId> first_;
+};
+
 void add(Weights& all, const Weights& some) {
   Weights joined;
   std::ranges::set_union(all, some, std::back_inserter(joined));
@@ -39,12 +73,12 @@ void add(Weights& all, const Weights& some) {
 // For each value, the weights of the products that it is made of, elementwise or as a part: without a function in
 // between, or through functions.
 enum class Through { kArithmetic, kFunctions };
-std::vector<Weights> weights_before(const ir::Graph& graph, Through through) {
+std::vector<Weights> weights_before(const ir::Graph& graph, const WeightsOf& weights_of, Through through) {
   std::vector<Weights> before(graph.values.size());
   for (const Node& node : graph.nodes) {
     Weights weights;
-    if (const auto role = weight_role_of(node)) {
-      weights = {node.inputs[role->weight]};
+    if (const ValueId own = weights_of(node); own.valid()) {
+      weights = {own};
     } else if (node.op.is_aten()) {
       const AtenFamily family = traits_of(node.op.aten()).family;
       const bool passes = family == AtenFamily::kMovement || family == AtenFamily::kArithmetic ||
@@ -77,10 +111,19 @@ bool depends_on_first(const ir::Graph& graph, const std::vector<size_t>& nodes) 
   return false;
 }
 
+void join(const ir::Graph& graph, const std::vector<size_t>& nodes, UnionFind& groups) {
+  const Node& first = graph.nodes[nodes.front()];
+  for (const size_t n : nodes) {
+    groups.join(first.inputs.front().index(), graph.nodes[n].inputs.front().index());
+    groups.join(first.outputs.front().index(), graph.nodes[n].outputs.front().index());
+  }
+}
+
 // Joins the operands, and the results, of the functions that `is_step` selects and that have the same weights before
-// them.
-void join(const ir::Graph& graph, const std::vector<Weights>& before, const std::vector<bool>& is_step,
-          UnionFind& groups) {
+// them. Returns these weights.
+std::set<ValueId> join_functions(const ir::Graph& graph, const std::vector<Weights>& before,
+                                 const std::vector<bool>& is_step, UnionFind& groups) {
+  std::set<ValueId> joined;
   std::map<std::pair<AtenOp, ValueId>, std::vector<size_t>> steps;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
@@ -89,12 +132,10 @@ void join(const ir::Graph& graph, const std::vector<Weights>& before, const std:
   }
   for (const auto& [what, nodes] : steps) {
     if (nodes.size() < 2 || !depends_on_first(graph, nodes)) continue;
-    const Node& first = graph.nodes[nodes.front()];
-    for (const size_t n : nodes) {
-      groups.join(first.inputs.front().index(), graph.nodes[n].inputs.front().index());
-      groups.join(first.outputs.front().index(), graph.nodes[n].outputs.front().index());
-    }
+    join(graph, nodes, groups);
+    joined.insert(what.second);
   }
+  return joined;
 }
 
 bool is_function(const Node& node) {
@@ -106,7 +147,32 @@ bool is_function(const Node& node) {
 void join_gates_of_recurrences(const ir::Graph& graph, const std::vector<bool>& left_float, UnionFind& groups) {
   std::vector<bool> is_step(graph.nodes.size());
   for (size_t n = 0; n < is_step.size(); ++n) is_step[n] = !left_float[n] && is_function(graph.nodes[n]);
-  join(graph, weights_before(graph, Through::kArithmetic), is_step, groups);
+  const WeightsOf weights_of(graph);
+  const std::set<ValueId> joined =
+      join_functions(graph, weights_before(graph, weights_of, Through::kArithmetic), is_step, groups);
+  std::map<ValueId, std::vector<size_t>> products;
+  for (size_t n = 0; n < is_step.size() && !joined.empty(); ++n) {
+    const ValueId weights = weights_of(graph.nodes[n]);
+    if (!left_float[n] && joined.contains(weights)) products[weights].push_back(n);
+  }
+  for (const auto& [weights, nodes] : products) join(graph, nodes, groups);
+}
+
+std::vector<size_t> layers_of(const ir::Graph& graph, const std::vector<bool>& left_float,
+                              std::span<const size_t> group_of) {
+  std::vector<size_t> layer_of(graph.values.size());
+  std::iota(layer_of.begin(), layer_of.end(), size_t{0});
+  const WeightsOf weights_of(graph);
+  std::map<std::array<size_t, 3>, size_t> first;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    const ValueId weights = weights_of(node);
+    if (left_float[n] || !weights.valid()) continue;
+    const size_t result = node.outputs.front().index();
+    const std::array same{weights.index(), group_of[node.inputs.front().index()], group_of[result]};
+    layer_of[result] = first.emplace(same, result).first->second;
+  }
+  return layer_of;
 }
 
 void widen_states_of_recurrences(const ir::Graph& graph, std::span<const size_t> group_of,
@@ -119,13 +185,14 @@ void widen_states_of_recurrences(const ir::Graph& graph, std::span<const size_t>
                  is_wide(group_of[node.outputs.front().index()]);
   }
   if (std::ranges::find(is_step, true) == is_step.end()) return;  // as in all networks of 8 bits
-  const std::vector<Weights> of_gates = weights_before(graph, Through::kArithmetic);
+  const WeightsOf weights_of(graph);
+  const std::vector<Weights> of_gates = weights_before(graph, weights_of, Through::kArithmetic);
   for (size_t n = 0; n < is_step.size(); ++n) {
     if (is_step[n]) is_step[n] = of_gates[graph.nodes[n].inputs.front().index()].empty();
   }
   UnionFind sets(graph.values.size());
   for (size_t v = 0; v < group_of.size(); ++v) sets.join(group_of[v], v);
-  join(graph, weights_before(graph, Through::kFunctions), is_step, sets);
+  join_functions(graph, weights_before(graph, weights_of, Through::kFunctions), is_step, sets);
   std::vector<double> widest(parameters.size(), 0);
   for (size_t group = 0; group < parameters.size(); ++group) {
     double& scale = widest[sets.find(group)];

@@ -109,7 +109,8 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, 
   const auto is_output = ir::is_output(graph);
   UnionFind groups(graph.values.size());
   Sharing sharing{.group = std::vector<size_t>(graph.values.size()),
-                  .is_observed = std::vector<bool>(graph.values.size(), true)};
+                  .is_observed = std::vector<bool>(graph.values.size(), true),
+                  .layer_of = {}};
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     const std::optional<Keeps> keeps = keeps_of(graph, node, producers, extrema);
@@ -139,6 +140,7 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, 
   }
   if (extrema == Extrema::kShare) join_gates_of_recurrences(graph, left_float, groups);
   for (size_t v = 0; v < graph.values.size(); ++v) sharing.group[v] = groups.find(v);
+  sharing.layer_of = layers_of(graph, left_float, sharing.group);
   return sharing;
 }
 

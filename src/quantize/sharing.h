@@ -20,6 +20,9 @@ std::optional<WeightRole> weight_role_of(const ir::Node& node);
 struct Sharing {
   std::vector<size_t> group;      // per value: its group; values of a group have the same parameters
   std::vector<bool> is_observed;  // per value: its elements widen the group's range
+  // per value: the first result of the layers with the same weights, and operands and results of the same groups, or
+  // itself. These layers have one set of statistics.
+  std::vector<size_t> layer_of;
 };
 
 // What maximum and minimum of two values do. Our own quantization shares their parameters, which saves the NPU two

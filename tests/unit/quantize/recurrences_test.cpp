@@ -18,13 +18,14 @@ ValueId layer(GraphBuilder& b, const std::string& name, ValueId x, ValueId weigh
 
 struct Names {
   GraphBuilder& b;
-  [[nodiscard]] size_t group(const Sharing& sharing, std::string_view name) const {
+  [[nodiscard]] size_t value(std::string_view name) const {
     for (size_t v = 0; v < b.graph.values.size(); ++v) {
-      if (b.graph.values[v].name == name) return sharing.group[v];
+      if (b.graph.values[v].name == name) return v;
     }
     ADD_FAILURE() << name;
     return 0;
   }
+  [[nodiscard]] size_t group(const Sharing& sharing, std::string_view name) const { return sharing.group[value(name)]; }
 };
 
 Sharing sharing_of_all(const GraphBuilder& b, Extrema extrema = Extrema::kShare) {
@@ -57,6 +58,33 @@ TEST(Recurrences, gates_of_all_steps_share_their_parameters) {
   EXPECT_NE(names.group(sharing, "sum0"), names.group(sharing, "gate0"));
   // The state is after a function.
   EXPECT_NE(names.group(sharing, "state0"), names.group(sharing, "state1"));
+}
+
+TEST(Recurrences, products_of_all_steps_share_parameters_and_statistics) {
+  GraphBuilder b = two_steps();
+  // A weight of its own for the second step, with the same bytes, as calibration has it.
+  for (ir::Node& node : b.graph.nodes) {
+    if (node.name == "uh1") node.inputs[1] = b.graph.add_value(ir::Value(b.graph[node.inputs[1]]));
+  }
+  const Sharing sharing = sharing_of_all(b);
+  const Names names{b};
+  for (const std::string product : {"wx", "uh"}) {
+    EXPECT_EQ(names.group(sharing, product + "0"), names.group(sharing, product + "1"));
+    EXPECT_EQ(sharing.layer_of[names.value(product + "1")], names.value(product + "0"));
+  }
+  EXPECT_EQ(names.group(sharing, "h"), names.group(sharing, "h0"));
+  EXPECT_EQ(sharing.layer_of[names.value("gate1")], names.value("gate1"));
+}
+
+TEST(Recurrences, products_with_other_weights_are_other_layers) {
+  GraphBuilder b = two_steps();
+  for (ir::Node& node : b.graph.nodes) {
+    if (node.name == "uh1") node.inputs[1] = b.constant<float>("v", {2, 2}, {1, 2, 3, 4});
+  }
+  const Sharing sharing = sharing_of_all(b);
+  const Names names{b};
+  EXPECT_EQ(sharing.layer_of[names.value("uh1")], names.value("uh1"));
+  EXPECT_EQ(sharing.layer_of[names.value("wx1")], names.value("wx0"));
 }
 
 TEST(Recurrences, quantizers_of_torchao_share_nothing_more) {
