@@ -288,6 +288,19 @@ def recurrent(draw, x):
     return f"{module}({x})[0]"
 
 
+@kind("cells", weight=0.5, ranks=(3,))
+def cells(draw, x):
+    """A loop in the user's code over the steps of axis 1."""
+    batch, steps, depth = draw.shape(x)
+    if batch * steps > 24:
+        raise Unfit
+    size = draw.randint(1, 8)
+    cell = draw.member("cell", f"nn.{draw.choice(['GRUCell', 'RNNCell'])}({depth}, {size})")
+    return (
+        f"torch.stack((lambda h: [h := {cell}({x}[:, t], h) for t in range({steps})])(torch.zeros({batch}, {size})), 1)"
+    )
+
+
 @kind("embedding", weight=1, of="integer", ranks=(0, 1, 2, 3))
 def embedding(draw, x):
     return f"{draw.member('embedding', f'nn.Embedding(9, {draw.choice([1, 3, 8, 16])})')}({x}.long().clamp(0, 8))"
