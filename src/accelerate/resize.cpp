@@ -131,12 +131,12 @@ class Bilinear final : public Step {
         const Interpolation& rows = rows_[static_cast<size_t>(y)];
         const float* first = kept[place_of(rows.first, rows.second)].data();
         const float* second = kept[place_of(rows.second, rows.first)].data();
-        kernels::weighted_sum_f32({.a = first,
-                                   .b = second,
-                                   .a_weight = 1 - rows.weight,
-                                   .b_weight = rows.weight,
-                                   .out = out,
-                                   .count = images_.out_row()});
+        kernels::weighted_sum({.a = first,
+                               .b = second,
+                               .a_weight = 1 - rows.weight,
+                               .b_weight = rows.weight,
+                               .out = out,
+                               .count = images_.out_row()});
       }
     });
     return Error::kOk;

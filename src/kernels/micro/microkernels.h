@@ -368,14 +368,29 @@ struct SelectF32 {
 };
 void select_f32(const SelectF32& job);
 
-// out[i] = a_weight * a[i] + b_weight * b[i], each product and the sum rounded.
-struct WeightedSumF32 {
-  const float *a, *b;
-  float a_weight, b_weight;
-  float* out;
+// out[i] = a_weight * a[i] + b_weight * b[i]; floats: each product and the sum rounded. Integers must fit.
+template <typename T>
+struct WeightedSum {
+  const T *a, *b;
+  T a_weight, b_weight;
+  T* out;
   int64_t count;
 };
-void weighted_sum_f32(const WeightedSumF32& job);
+void weighted_sum(const WeightedSum<float>& job);
+void weighted_sum(const WeightedSum<int32_t>& job);
+// The same along a row of pixels of `channels` bytes: each column of the result has two pixels of the input, which
+// begin at the bytes `first` and `second` of `in`.
+struct WeightedColumns {
+  struct Column {
+    int64_t first, second;
+    int32_t first_weight, second_weight;
+  };
+  const int8_t* in;
+  std::span<const Column> columns;
+  int64_t channels;
+  int32_t* out;
+};
+void weighted_columns(const WeightedColumns& job);
 
 // out[r] = 0 + in[r][0] + in[r][1] + ..., in this order.
 struct SumRowsF32 {

@@ -10,7 +10,7 @@
 #include "carina/check.h"
 #include "kernels/micro/microkernels.h"
 
-// Comparisons of floats, the choice between two operands by bytes, and weighted means of two rows. Plain loops, which
+// Comparisons of floats, and the choice between two operands by bytes. Plain loops, which
 // the compiler vectorizes for the target.
 HWY_BEFORE_NAMESPACE();
 namespace carina::kernels::HWY_NAMESPACE {
@@ -62,13 +62,6 @@ void select_here(const SelectF32& job) {
   return job.b.repeats ? select_row<false, true>(job) : select_row<false, false>(job);
 }
 
-void weighted_sum_here(const WeightedSumF32& job) {
-  const float *a = job.a, *b = job.b;
-  const float a_weight = job.a_weight, b_weight = job.b_weight;
-  float* HWY_RESTRICT out = job.out;
-  for (int64_t i = 0; i < job.count; ++i) out[i] = a_weight * a[i] + b_weight * b[i];
-}
-
 }  // namespace
 }  // namespace carina::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -78,16 +71,12 @@ namespace carina::kernels {
 
 HWY_EXPORT(compare_here);
 HWY_EXPORT(select_here);
-HWY_EXPORT(weighted_sum_here);
 
 void compare_f32(const CompareF32& job) {
   HWY_DYNAMIC_DISPATCH(compare_here)(job);
 }
 void select_f32(const SelectF32& job) {
   HWY_DYNAMIC_DISPATCH(select_here)(job);
-}
-void weighted_sum_f32(const WeightedSumF32& job) {
-  HWY_DYNAMIC_DISPATCH(weighted_sum_here)(job);
 }
 
 }  // namespace carina::kernels
