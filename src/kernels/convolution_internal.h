@@ -94,8 +94,8 @@ const T** write_taps(const ConvGeometry& g, const ConvPixel& pixel, const T* in,
   return x;
 }
 
-// The same of `pixels` pixels from `first` on, one after another in `x`. A tap of all pixels of a row is one loop, unless
-// the pixels are fewer than the taps of a row.
+// The same of `pixels` pixels from `first` on, one after another in `x`. A tap of all pixels of a row is one loop,
+// unless the pixels are fewer than the taps of a row.
 template <typename T>
 void write_taps_of_pixels(const ConvGeometry& g, int64_t first, int64_t pixels, const T* in, int64_t channels,
                           const T* padding, const T** x) {

@@ -77,7 +77,8 @@ struct SquareBytes {
 };
 void square_bytes(const SquareBytes& job);
 
-// out = clamp(round(((a - a_zero_point) op (b - b_zero_point)) * factor + addend)), in floats, as Scales::InFloats says.
+// out = clamp(round(((a - a_zero_point) op (b - b_zero_point)) * factor + addend)), in floats, as Scales::InFloats
+// says.
 struct CombineBytes {
   static constexpr float kLargest = 1 << 22;  // rounded results are less
   CombineIntegers op;                         // not kSquare
