@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <limits>
 #include <optional>
 
 #include "simulate/kernels/fast.h"
+#include "simulate/kernels/lanes_internal.h"
 #include "simulate/kernels/lut.h"
 #include "simulate/kernels/rows.h"
 #include "simulate/kernels/scratch_internal.h"
@@ -92,10 +94,11 @@ class RowOutput {
     const int64_t low = a.clamp ? a.min : std::numeric_limits<int64_t>::min();
     const int64_t high = a.clamp ? std::max(a.min, a.max) : std::numeric_limits<int64_t>::max();
     const auto each = [&](const auto& result) {
-      for (size_t i = 0; i < row.size(); ++i) {
-        const auto value = static_cast<T>(result(row[i]));
-        std::memcpy(narrow.data() + i * sizeof(T), &value, sizeof(T));
-      }
+      in_lanes(row.size(), [&](size_t i, auto lanes) {
+        std::array<T, lanes> results;
+        for (size_t lane = 0; lane < lanes; ++lane) results[lane] = static_cast<T>(result(row[i + lane]));
+        std::memcpy(narrow.data() + i * sizeof(T), results.data(), sizeof(results));
+      });
     };
     const auto scaled = [&, scaling = scaling_](int64_t value) {
       return std::clamp(scaling.of(value) + zero_point, low, high);
@@ -191,7 +194,11 @@ class FastElementwise final : public FastOperation {
  private:
   void combine(std::span<const int64_t> a, std::span<const int64_t> b, RowSpan out) const {
     const auto each = [&](const auto& f) {
-      for (size_t i = 0; i < out.size(); ++i) out[i] = f(a[i], b[i]);
+      in_lanes(out.size(), [&](size_t i, auto lanes) {
+        std::array<int64_t, lanes> results;
+        for (size_t lane = 0; lane < lanes; ++lane) results[lane] = f(a[i + lane], b[i + lane]);
+        std::ranges::copy(results, out.begin() + static_cast<ptrdiff_t>(i));
+      });
     };
     switch (work_.op->elementwise) {
       case ElementwiseMode::kAdd:
