@@ -1,10 +1,8 @@
-#include <algorithm>
-#include <cmath>
-
 #include "runtime/kernels/byte_image_internal.h"
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/kernels_internal.h"
+#include "runtime/kernels/resize_internal.h"
 #include "runtime/kernels/window_internal.h"
 
 namespace carina::runtime {
@@ -12,18 +10,11 @@ namespace carina::runtime {
 namespace {
 
 // The common part of both resizes: images of equal batches and channels, and the number of input elements per output
-// element along each axis. As in PyTorch, it is the inverse of the given factor, or else the ratio of the sizes. The
-// computation is in double for double tensors, otherwise in float.
+// element along each axis. The computation is in double for double tensors, otherwise in float.
 struct Resize {
   Image in, out;
   double row_scale = 1, column_scale = 1;
 };
-
-double scale_of(std::span<const double> factors, size_t axis, int64_t in, int64_t out) {
-  if (in == out) return 1;  // independent of the factor
-  if (axis < factors.size() && factors[axis] > 0) return 1.0 / factors[axis];
-  return static_cast<double>(in) / static_cast<double>(out);
-}
 
 void fit_to_resize(Call& call, const Image& in, std::span<const int64_t> size, std::span<const double> factors,
                    const Tensor& out) {
@@ -53,32 +44,6 @@ Error plan_resize(Call& call, const Tensor& in, size_t factors_at, const Tensor&
   resize.row_scale = scale_of(factors, 0, resize.in.height, resize.out.height);
   resize.column_scale = scale_of(factors, 1, resize.in.width, resize.out.width);
   return call.error();
-}
-
-template <typename T>
-int64_t nearest(double scale, int64_t index, int64_t size) {
-  return std::min(to_int64(static_cast<double>(std::floor(static_cast<T>(index) * static_cast<T>(scale)))), size - 1);
-}
-
-// Two neighbors of an axis and the weight of the second.
-template <typename T>
-struct Interpolation {
-  int64_t first, second;
-  T weight;
-};
-
-// `scale` is in input elements per output element; corners are aligned, or pixels have half-pixel centers.
-template <typename T>
-Interpolation<T> interpolation_of(double scale, bool align_corners, int64_t index, int64_t size) {
-  const T step = static_cast<T>(scale);
-  const T position =
-      align_corners ? step * static_cast<T>(index) : std::max(step * (static_cast<T>(index) + T{0.5}) - T{0.5}, T{0});
-  const int64_t first = std::min(to_int64(static_cast<double>(position)), size - 1);
-  return {.first = first, .second = std::min(first + 1, size - 1), .weight = position - static_cast<T>(first)};
-}
-
-double corner_scale(int64_t in, int64_t out) {
-  return out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0.0;
 }
 
 // Calls function(double) for double tensors, otherwise function(float).
@@ -145,9 +110,8 @@ Error upsample_nearest2d(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(3);
   Resize resize;
   CARINA_RT_TRY(plan_resize(call, in, 2, out, resize));
-  // If the size doubles, each element occurs twice, independent of the factor.
-  if (resize.out.height == 2 * resize.in.height) resize.row_scale = 0.5;
-  if (resize.out.width == 2 * resize.in.width) resize.column_scale = 0.5;
+  resize.row_scale = nearest_scale(resize.row_scale, resize.in.height, resize.out.height);
+  resize.column_scale = nearest_scale(resize.column_scale, resize.in.width, resize.out.width);
   with_positions(in, [&](auto kind) { copy_nearest<decltype(kind)>(resize, in, out); });
   return Error::kOk;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "accelerate/elementwise_internal.h"
 #include "accelerate/step_internal.h"
 #include "kernels/matmul.h"
 #include "kernels/micro/microkernels.h"
@@ -14,8 +15,6 @@ namespace carina::accelerate {
 namespace {
 
 using Kind = EValue::Kind;
-
-constexpr int64_t kGrain = 16 * 1024;  // elements that are worth another thread
 
 bool is_output(const EValue& value) {
   return is_plain(value) && !value.tensor.read_only;
@@ -262,6 +261,13 @@ std::unique_ptr<Step> make_combination(Combine op, Arguments arguments) {
   return repetition ? std::make_unique<Combination>(op, a, b, &out, *std::move(repetition)) : nullptr;
 }
 
+// (a, exponent: a number, out). PyTorch computes these powers as products, too.
+std::unique_ptr<Step> make_power(Arguments arguments) {
+  if (arguments.size() < 3 || !is_number(*arguments[1]) || arguments[1]->to_double() != 2) return nullptr;
+  EValue* factors[] = {arguments[0], arguments[0], arguments[2]};
+  return make_combination(Combine::kMul, factors);
+}
+
 class Clamp final : public Step {
  public:
   Clamp(const EValue* in, EValue* out, Bounds bounds) : in_(in), out_(out), bounds_(bounds) {}
@@ -477,6 +483,18 @@ std::unique_ptr<Step> make_gather(Arguments arguments) {
   return std::make_unique<Gather>(&in, static_cast<size_t>(axis), &index, &out);
 }
 
+using kernels::Comparison;
+
+template <FloatFunctionKind kKind>
+std::unique_ptr<Step> make_unary(Arguments arguments, int /*threads*/) {
+  return arguments.size() < 2 ? nullptr : make_function(kKind, *arguments[0], *arguments[1]);
+}
+
+template <Comparison kOp>
+std::unique_ptr<Step> make_compared(Arguments arguments, int /*threads*/) {
+  return make_comparison(kOp, arguments);
+}
+
 }  // namespace
 
 bool bounds_of_clamp(std::string_view name, Arguments arguments, Bounds& bounds, EValue*& out) {
@@ -511,6 +529,30 @@ std::unique_ptr<Step> make_call(std::string_view name, Arguments arguments, int 
       {"aten::_log_softmax.out", [](Arguments a, int) { return make_softmax(RowWork::kLogSoftmax, a); }},
       {"aten::native_layer_norm.out", [](Arguments a, int) { return make_layer_norm(a); }},
       {"aten::native_group_norm.out", [](Arguments a, int) { return make_group_norm(a); }},
+      {"aten::_native_batch_norm_legit_no_training.out", [](Arguments a, int) { return make_batch_norm(a); }},
+      {"aten::_native_batch_norm_legit.no_stats_out", [](Arguments a, int) { return make_batch_norm_of_batch(a); }},
+      {"aten::exp.out", make_unary<FloatFunctionKind::kExp>},
+      {"aten::sigmoid.out", make_unary<FloatFunctionKind::kSigmoid>},
+      {"aten::tanh.out", make_unary<FloatFunctionKind::kTanh>},
+      {"aten::gelu.out", [](Arguments a, int) { return make_gelu(a); }},
+      {"aten::eq.Scalar_out", make_compared<Comparison::kEqual>},
+      {"aten::eq.Tensor_out", make_compared<Comparison::kEqual>},
+      {"aten::ne.Scalar_out", make_compared<Comparison::kNotEqual>},
+      {"aten::ne.Tensor_out", make_compared<Comparison::kNotEqual>},
+      {"aten::lt.Scalar_out", make_compared<Comparison::kLess>},
+      {"aten::lt.Tensor_out", make_compared<Comparison::kLess>},
+      {"aten::le.Scalar_out", make_compared<Comparison::kLessEqual>},
+      {"aten::le.Tensor_out", make_compared<Comparison::kLessEqual>},
+      {"aten::gt.Scalar_out", make_compared<Comparison::kGreater>},
+      {"aten::gt.Tensor_out", make_compared<Comparison::kGreater>},
+      {"aten::ge.Scalar_out", make_compared<Comparison::kGreaterEqual>},
+      {"aten::ge.Tensor_out", make_compared<Comparison::kGreaterEqual>},
+      {"aten::where.self_out", [](Arguments a, int) { return make_where(a); }},
+      {"aten::masked_fill.Scalar_out", [](Arguments a, int) { return make_masked_fill(a); }},
+      {"aten::constant_pad_nd.out", [](Arguments a, int) { return make_pad(a); }},
+      {"aten::upsample_nearest2d.vec_out", [](Arguments a, int) { return make_nearest(a); }},
+      {"aten::upsample_bilinear2d.vec_out", [](Arguments a, int) { return make_bilinear(a); }},
+      {"aten::pow.Tensor_Scalar_out", [](Arguments a, int) { return make_power(a); }},
       {"aten::add.out", [](Arguments a, int) { return make_combination(Combine::kAdd, a); }},
       {"aten::add.Scalar_out", [](Arguments a, int) { return make_combination(Combine::kAdd, a); }},
       {"aten::sub.out", [](Arguments a, int) { return make_combination(Combine::kSub, a); }},

@@ -8,9 +8,10 @@
 namespace carina::accelerate {
 
 // Replaces the runtime's kernels by fast ones for the host: convolutions, matrix products, elementwise operations,
-// means and softmax of floats, with vector instructions and threads. A convolution is fused with the batch norm and the
-// activation after it. Data movement of constants is done once. Results are the same on every processor and with any
-// number of threads. They differ from those of the runtime by the rounding of sums.
+// norms, means, softmax and resized images of floats, with vector instructions and threads. A convolution is fused with
+// the batch norm and the activation after it. Data movement of constants is done once. Results are the same on every
+// processor and with any number of threads. They differ from those of the runtime by the rounding of sums and of
+// squares.
 class HostKernels final : public runtime::Rewriter {
  public:
   explicit HostKernels(int threads);

@@ -38,7 +38,7 @@ Use use_of(std::string_view name, Arguments arguments) {
   if (name == "aten::convolution.out") return Use::kAny;
   if (name == "aten::mean.out")
     return arguments.size() >= 5 && is_whole_mean(*arguments[0], *arguments[1]) ? Use::kAny : Use::kPlanes;
-  // The runtime's kernels for these go along the elements in memory. (A batch norm is fused into a convolution.)
+  // The kernels for these go along the elements in memory. (A batch norm may also be fused into a convolution.)
   static constexpr std::string_view kEqual[] = {
       "aten::_native_batch_norm_legit_no_training.out",
       "aten::add.Scalar_out",
@@ -57,6 +57,8 @@ Use use_of(std::string_view name, Arguments arguments) {
       "aten::sub.Scalar_out",
       "aten::sub.out",
       "aten::tanh.out",
+      "aten::upsample_bilinear2d.vec_out",
+      "aten::upsample_nearest2d.vec_out",
   };
   return std::ranges::find(kEqual, name) == std::end(kEqual) ? Use::kPlanes : Use::kEqual;
 }

@@ -1,4 +1,6 @@
-// Steps for layer norm and group norm of floats.
+// Steps for layer norm, group norm and batch norm of floats.
+#include <cmath>
+#include <vector>
 
 #include "accelerate/step_internal.h"
 #include "kernels/micro/microkernels.h"
@@ -49,10 +51,6 @@ class NormStep final : public Step {
  private:
   Norm norm_;
 };
-
-bool is_number(const EValue& value) {
-  return value.kind == EValue::Kind::kInt || value.kind == EValue::Kind::kDouble;
-}
 
 bool is_writable(const EValue& value, int64_t elements) {
   return is_plain(value) && !value.tensor.read_only && !value.tensor.resizable &&
@@ -118,6 +116,148 @@ std::unique_ptr<Step> make_group_norm(Arguments arguments) {
                     .per_weight = pixels,
                     .groups = groups},
                    channels);
+}
+
+namespace {
+
+// What a batch norm needs besides its input. The moments are those of training, or computed from the input; then they
+// are also written.
+struct BatchNorm {
+  const EValue *in, *weight, *bias;
+  const EValue *mean = nullptr, *variance = nullptr;
+  double eps;
+  EValue *out, *save_mean = nullptr, *save_inverse = nullptr;
+  Image image = {};
+};
+
+// The arithmetic of the runtime's kernel: (x - mean) * scale + shift in floats, and moments in doubles, whose sums are
+// in another order.
+class BatchNormStep final : public Step {
+ public:
+  explicit BatchNormStep(const BatchNorm& norm) : norm_(norm) {}
+  [[nodiscard]] size_t scratch_bytes() const override {
+    return 3 * static_cast<size_t>(norm_.image.channels) * sizeof(float);
+  }
+
+  Error run(Workers& workers, std::byte* scratch) override {
+    const int64_t channels = norm_.image.channels, pixels = norm_.image.pixels;
+    auto* mean = reinterpret_cast<float*>(scratch);
+    float *scale = mean + channels, *shift = scale + channels;
+    kernels::split(workers, channels, norm_.mean != nullptr ? channels : 1 + kGrainOfNorms / pixels,
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t c = begin; c < end; ++c) find_factors(c, mean[c], scale[c], shift[c]);
+                   });
+    const auto* in = norm_.in->tensor.as<const float>();
+    auto* out = norm_.out->tensor.as<float>();
+    if (norm_.image.layout == ImageLayout::kPlanes) {
+      kernels::split(workers, norm_.image.batch * channels, 1 + kGrainOfNorms / pixels,
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t plane = begin; plane < end; ++plane) {
+                         const int64_t at = plane * pixels, c = plane % channels;
+                         kernels::affine_f32({.in = in + at,
+                                              .out = out + at,
+                                              .count = pixels,
+                                              .mean = mean + c,
+                                              .scale = scale + c,
+                                              .shift = shift + c,
+                                              .repeats = true});
+                       }
+                     });
+    } else {
+      kernels::split(workers, norm_.image.batch * pixels, 1 + kGrainOfNorms / channels,
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t pixel = begin; pixel < end; ++pixel)
+                         kernels::affine_f32({.in = in + pixel * channels,
+                                              .out = out + pixel * channels,
+                                              .count = channels,
+                                              .mean = mean,
+                                              .scale = scale,
+                                              .shift = shift,
+                                              .repeats = false});
+                     });
+    }
+    return Error::kOk;
+  }
+
+ private:
+  void find_factors(int64_t c, float& mean, float& scale, float& shift) const {
+    const auto entry = [&](const EValue& value, double otherwise) {
+      return value.is_none() ? otherwise : static_cast<double>(value.tensor.as<const float>()[c]);
+    };
+    kernels::RowStatistics moments{};
+    if (norm_.mean != nullptr) {
+      moments = {.mean = entry(*norm_.mean, 0),
+                 .inverse_deviation = 1 / std::sqrt(entry(*norm_.variance, 0) + norm_.eps)};
+    } else {
+      moments = moments_of(c);
+      norm_.save_mean->tensor.as<float>()[c] = static_cast<float>(moments.mean);
+      norm_.save_inverse->tensor.as<float>()[c] = static_cast<float>(moments.inverse_deviation);
+    }
+    mean = static_cast<float>(moments.mean);
+    scale = static_cast<float>(moments.inverse_deviation * entry(*norm_.weight, 1));
+    shift = static_cast<float>(entry(*norm_.bias, 0));
+  }
+
+  [[nodiscard]] kernels::RowStatistics moments_of(int64_t c) const {
+    const auto [batch, channels, pixels, layout, sizes] = norm_.image;
+    const auto count = static_cast<double>(batch * pixels);
+    const auto plane = [&, first = c, step = channels, each = pixels](int64_t n) {
+      return norm_.in->tensor.as<const float>() + (n * step + first) * each;
+    };
+    double sum = 0, squares = 0;
+    for (int64_t n = 0; n < batch; ++n) sum += kernels::sum_of(plane(n), pixels);
+    const double mean = sum / count;
+    for (int64_t n = 0; n < batch; ++n) squares += kernels::squares_of(plane(n), pixels, mean);
+    return {.mean = mean, .inverse_deviation = 1 / std::sqrt(squares / count + norm_.eps)};
+  }
+
+  BatchNorm norm_;
+};
+
+std::unique_ptr<Step> make_step(BatchNorm norm) {
+  const auto image = image_of(*norm.in);
+  if (!image || !is_fixed(*norm.out) || norm.out->tensor.read_only || !same_layout(norm.in->tensor, norm.out->tensor) ||
+      !has_entries(*norm.weight, image->channels) || !has_entries(*norm.bias, image->channels))
+    return nullptr;
+  norm.image = *image;
+  if (norm.mean == nullptr) {
+    if (image->layout != ImageLayout::kPlanes || !is_writable(*norm.save_mean, image->channels) ||
+        !is_writable(*norm.save_inverse, image->channels))
+      return nullptr;
+  } else if (norm.mean->is_none() || norm.variance->is_none() || !has_entries(*norm.mean, image->channels) ||
+             !has_entries(*norm.variance, image->channels)) {
+    return nullptr;
+  }
+  return std::make_unique<BatchNormStep>(norm);
+}
+
+}  // namespace
+
+// (input, weight or None, bias or None, running mean, running variance, momentum, eps, out, two empty outputs)
+std::unique_ptr<Step> make_batch_norm(Arguments arguments) {
+  if (arguments.size() < 10 || !is_number(*arguments[6])) return nullptr;
+  for (const size_t unused : {size_t{8}, size_t{9}}) {
+    if (!arguments[unused]->is_tensor() || arguments[unused]->tensor.resizable) return nullptr;
+  }
+  return make_step({.in = arguments[0],
+                    .weight = arguments[1],
+                    .bias = arguments[2],
+                    .mean = arguments[3],
+                    .variance = arguments[4],
+                    .eps = arguments[6]->to_double(),
+                    .out = arguments[7]});
+}
+
+// (input, weight or None, bias or None, training, momentum, eps, out, mean, inverse deviation): moments of the batch
+std::unique_ptr<Step> make_batch_norm_of_batch(Arguments arguments) {
+  if (arguments.size() < 9 || !is_number(*arguments[5])) return nullptr;
+  return make_step({.in = arguments[0],
+                    .weight = arguments[1],
+                    .bias = arguments[2],
+                    .eps = arguments[5]->to_double(),
+                    .out = arguments[6],
+                    .save_mean = arguments[7],
+                    .save_inverse = arguments[8]});
 }
 
 }  // namespace carina::accelerate

@@ -12,6 +12,7 @@
 #include "base/memory/mapped_pages.h"
 #include "kernels/convolution.h"
 #include "runtime/kernel.h"
+#include "runtime/kernels/layout_internal.h"
 #include "runtime/rewrite.h"
 
 // Steps that replace calls of a loaded method, and the functions that make them.
@@ -67,11 +68,21 @@ std::unique_ptr<Step> make_convolution_pair(const ConvolutionCall& first, const 
 std::unique_ptr<Step> make_call(std::string_view name, Arguments arguments, int threads);
 std::unique_ptr<Step> make_layer_norm(Arguments arguments);
 std::unique_ptr<Step> make_group_norm(Arguments arguments);
+std::unique_ptr<Step> make_batch_norm(Arguments arguments);
+std::unique_ptr<Step> make_batch_norm_of_batch(Arguments arguments);
 // Returns whether a call clamps its first argument to constant limits (relu, hardtanh, clamp). Returns the limits and
 // the output.
 bool bounds_of_clamp(std::string_view name, Arguments arguments, Bounds& bounds, EValue*& out);
 
+inline constexpr int64_t kGrain = 16 * 1024;  // elements that are worth another thread
+
 // --- Properties of arguments
+
+using runtime::same_layout;
+
+inline bool is_number(const EValue& value) {
+  return value.kind == EValue::Kind::kInt || value.kind == EValue::Kind::kDouble;
+}
 
 // Returns whether the value is a float tensor of fixed size.
 inline bool is_fixed(const EValue& value) {
@@ -90,9 +101,6 @@ inline void leave_packed(const Tensor& weights) {
   constexpr size_t kWorthACall = 64 * 1024;
   if (weights.bytes() >= kWorthACall)
     release_pages_around({static_cast<const std::byte*>(weights.data), static_cast<size_t>(weights.bytes())});
-}
-inline bool same_layout(const Tensor& a, const Tensor& b) {
-  return std::ranges::equal(a.sizes(), b.sizes()) && std::ranges::equal(a.dim_order(), b.dim_order());
 }
 inline bool overlap(const Tensor& a, const Tensor& b) {
   const auto* from = static_cast<const std::byte*>(a.data);

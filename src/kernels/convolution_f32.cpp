@@ -179,9 +179,7 @@ struct Depthwise {
     auto** x = reinterpret_cast<const float**>(scratch);
     const auto* in = call.input<float>(0);
     const int64_t first = row * g.out[2];
-    const float** end = x;
-    ConvPixel pixel = pixel_of(g, first);
-    for (int64_t p = 0; p < g.out[2]; ++p, advance(g, pixel)) end = write_taps<float>(g, pixel, in, g.oc, nullptr, end);
+    write_taps_of_pixels<float>(g, first, g.out[2], in, g.oc, nullptr, x);
     depthwise_f32({.x = x,
                    .weights = weights.values<float>().data(),
                    .taps = terms(),

@@ -103,9 +103,7 @@ struct DepthwiseRows {
     for (int64_t ox = 0; ox < g.out[2]; ox += block) {
       const int64_t pixels = std::min(block, g.out[2] - ox);
       const int64_t first = row * g.out[2] + ox;
-      const int8_t** end = x;
-      ConvPixel pixel = pixel_of(g, first);
-      for (int64_t p = 0; p < pixels; ++p, advance(g, pixel)) end = write_taps(g, pixel, in, g.ic, padding.data(), end);
+      write_taps_of_pixels(g, first, pixels, in, g.ic, padding.data(), x);
       if (bytes) {
         bytes->run(x, pixels, reinterpret_cast<int8_t*>(call.out) + first * g.ic);
         continue;

@@ -94,6 +94,43 @@ const T** write_taps(const ConvGeometry& g, const ConvPixel& pixel, const T* in,
   return x;
 }
 
+// The same of `pixels` pixels from `first` on, one after another in `x`. A tap of all pixels of a row is one loop,
+// unless the pixels are fewer than the taps of a row.
+template <typename T>
+void write_taps_of_pixels(const ConvGeometry& g, int64_t first, int64_t pixels, const T* in, int64_t channels,
+                          const T* padding, const T** x) {
+  const int64_t parts = g.ic / channels, terms = g.taps() * parts, stride = g.stride[2], ic = g.ic;
+  for (int64_t p = 0; p < pixels;) {
+    const ConvPixel pixel = pixel_of(g, first + p);
+    const int64_t count = std::min(pixels - p, g.out[2] - pixel.at[2]);  // of the row of outputs
+    const T** taps = x + p * terms;
+    if (count < g.kernel[2]) {
+      ConvPixel next = pixel;
+      for (int64_t i = 0; i < count; ++i, advance(g, next)) taps = write_taps(g, next, in, channels, padding, taps);
+      p += count;
+      continue;
+    }
+    for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
+      const int64_t d = tap_position(g, 0, pixel.at[0], kd);
+      for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
+        const int64_t h = tap_position(g, 1, pixel.at[1], kh);
+        const bool inside = d >= 0 && d < g.in[0] && h >= 0 && h < g.in[1];
+        const int64_t limit = inside ? g.in[2] : 0, row = ((pixel.n * g.in[0] + d) * g.in[1] + h) * g.in[2];
+        for (int64_t kw = 0; kw < g.kernel[2]; ++kw) {
+          const int64_t begin = tap_position(g, 2, pixel.at[2], kw);
+          for (int64_t part = 0; part < parts; ++part) {
+            const T** to = taps++;
+            int64_t w = begin;
+            for (int64_t i = 0; i < count; ++i, w += stride, to += terms)
+              *to = w >= 0 && w < limit ? in + (row + w) * ic + part * channels : padding;
+          }
+        }
+      }
+    }
+    p += count;
+  }
+}
+
 // Returns whether output pixel p depends exactly on input pixel p.
 inline bool is_pointwise(const ConvGeometry& g) {
   return g.taps() == 1 && g.in == g.out && g.stride == std::array<int64_t, 3>{1, 1, 1} &&

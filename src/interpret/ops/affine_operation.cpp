@@ -219,28 +219,31 @@ std::optional<Kernel> square_of_bytes(const RescaledOperation& operation) {
   }};
 }
 
-std::optional<Kernel> product_of_bytes(const RescaledOperation& operation) {
-  const auto& [a, b] = operation.operands;
+std::optional<Kernel> combination_of_bytes(const RescaledOperation& operation) {
+  const size_t first = operation.first, second = 1 - first;
+  const RescaledOperand &a = operation.operands[first], &b = operation.operands[second];
   const kernels::Scales& scales = *operation.epilogue.scales;
   const Walk<2>& walk = operation.walk;
   const auto is_plain = [](const RescaledOperand& o) { return o.type == kInt8 && o.scales.left_shift == 0; };
-  if (operation.op != CombineIntegers::kMul || !is_plain(a) || !is_plain(b) || operation.epilogue.out_type != kInt8 ||
-      !scales.in_floats || walk.rows != 1 || walk.inner_stride != std::array<int64_t, 2>{1, 1})
+  if (operation.op == CombineIntegers::kSquare || !is_plain(a) || !is_plain(b) ||
+      operation.epilogue.out_type != kInt8 || !scales.in_floats || walk.rows != 1 ||
+      walk.inner_stride != std::array<int64_t, 2>{1, 1})
     return std::nullopt;
   const kernels::Scales::InFloats form = *scales.in_floats;
-  if (form.factor * static_cast<float>(scales.bound + 1) + std::abs(form.addend) >= kernels::MultiplyBytes::kLargest)
+  if (form.factor * static_cast<float>(scales.bound + 1) + std::abs(form.addend) >= kernels::CombineBytes::kLargest)
     return std::nullopt;
-  return Kernel{.run = [form, a_zero_point = a.scales.input_zp, b_zero_point = b.scales.input_zp,
-                        count = walk.inner](const Call& call) -> Result<void> {
+  return Kernel{.run = [op = operation.op, form, first, second, a_zero_point = a.scales.input_zp,
+                        b_zero_point = b.scales.input_zp, count = walk.inner](const Call& call) -> Result<void> {
     split(call.runtime.workers, count, kAffineBlock, [&](int64_t begin, int64_t end) {
-      kernels::multiply_bytes({.a = call.input<int8_t>(0) + begin,
-                               .b = call.input<int8_t>(1) + begin,
-                               .a_zero_point = a_zero_point,
-                               .b_zero_point = b_zero_point,
-                               .factor = form.factor,
-                               .addend = form.addend,
-                               .out = call.output<int8_t>(0) + begin,
-                               .count = end - begin});
+      kernels::combine_bytes({.op = op,
+                              .a = call.input<int8_t>(first) + begin,
+                              .b = call.input<int8_t>(second) + begin,
+                              .a_zero_point = a_zero_point,
+                              .b_zero_point = b_zero_point,
+                              .factor = form.factor,
+                              .addend = form.addend,
+                              .out = call.output<int8_t>(0) + begin,
+                              .count = end - begin});
     });
     return {};
   }};

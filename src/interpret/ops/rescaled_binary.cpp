@@ -169,7 +169,7 @@ std::optional<FrontKernel> fuse(const FrontPlan& fused, CombineIntegers op) {
                               .threads = plan.threads};
   if (auto kernel = affine_operation(operation)) return FrontKernel{*std::move(kernel)};
   if (auto kernel = square_of_bytes(operation)) return FrontKernel{*std::move(kernel)};
-  if (auto kernel = product_of_bytes(operation)) return FrontKernel{*std::move(kernel)};
+  if (auto kernel = combination_of_bytes(operation)) return FrontKernel{*std::move(kernel)};
   RescaledBinary binary{.op = operation.op,
                         .operands = std::move(operation.operands),
                         .first = operation.first,

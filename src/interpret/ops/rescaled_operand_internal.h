@@ -40,7 +40,7 @@ struct RescaledOperation {
 std::optional<Kernel> affine_operation(const RescaledOperation& operation);
 // A kernel of the square of bytes. Returns nothing for others.
 std::optional<Kernel> square_of_bytes(const RescaledOperation& operation);
-// A kernel of the product of bytes, element by element. Returns nothing for others.
-std::optional<Kernel> product_of_bytes(const RescaledOperation& operation);
+// A kernel of the sum, difference or product of bytes, element by element. Returns nothing for others.
+std::optional<Kernel> combination_of_bytes(const RescaledOperation& operation);
 
 }  // namespace carina::interpret

@@ -165,7 +165,9 @@ void square(const SquareBytes& job) {
   std::copy_n(rest, job.count - i, out + i);
 }
 
-void multiply_bytes_here(const MultiplyBytes& job) {
+// `combine` is the operation on floats, which is exact.
+template <typename Function>
+HWY_INLINE void combine_with(const CombineBytes& job, const Function& combine) {
   const D32 d32;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
   const StoreBytes store;
@@ -176,8 +178,8 @@ void multiply_bytes_here(const MultiplyBytes& job) {
     V32 results[4];
     HWY_UNROLL(4)
     for (int64_t v = 0; v < 4; ++v) {
-      const VF product = hn::Mul(floats_at(a + v * lanes, a_zero_point), floats_at(b + v * lanes, b_zero_point));
-      results[v] = rounded(hn::Add(hn::Mul(product, factor), addend), integers);
+      const VF value = combine(floats_at(a + v * lanes, a_zero_point), floats_at(b + v * lanes, b_zero_point));
+      results[v] = rounded(hn::Add(hn::Mul(value, factor), addend), integers);
     }
     store.four(results[0], results[1], results[2], results[3], out);
   };
@@ -189,6 +191,19 @@ void multiply_bytes_here(const MultiplyBytes& job) {
   std::copy_n(job.b + i, job.count - i, rest_b);
   store_at(rest_a, rest_b, rest);
   std::copy_n(rest, job.count - i, job.out + i);
+}
+
+void combine_bytes_here(const CombineBytes& job) {
+  switch (job.op) {
+    case CombineIntegers::kAdd:
+      return combine_with(job, [](VF a, VF b) HWY_ATTR { return hn::Add(a, b); });
+    case CombineIntegers::kSub:
+      return combine_with(job, [](VF a, VF b) HWY_ATTR { return hn::Sub(a, b); });
+    case CombineIntegers::kSubFrom:
+      return combine_with(job, [](VF a, VF b) HWY_ATTR { return hn::Sub(b, a); });
+    default:
+      return combine_with(job, [](VF a, VF b) HWY_ATTR { return hn::Mul(a, b); });
+  }
 }
 
 #else
@@ -229,10 +244,16 @@ void square(const SquareBytes& job) {
   }
 }
 
-void multiply_bytes_here(const MultiplyBytes& job) {
+void combine_bytes_here(const CombineBytes& job) {
+  const auto combined = [&](int32_t a, int32_t b) {
+    return job.op == CombineIntegers::kAdd       ? a + b
+           : job.op == CombineIntegers::kSub     ? a - b
+           : job.op == CombineIntegers::kSubFrom ? b - a
+                                                 : a * b;
+  };
   for (int64_t i = 0; i < job.count; ++i) {
-    const auto product = static_cast<float>((job.a[i] - job.a_zero_point) * (job.b[i] - job.b_zero_point));
-    job.out[i] = static_cast<int8_t>(std::clamp(std::nearbyint(product * job.factor + job.addend), -128.0F, 127.0F));
+    const auto value = static_cast<float>(combined(job.a[i] - job.a_zero_point, job.b[i] - job.b_zero_point));
+    job.out[i] = static_cast<int8_t>(std::clamp(std::nearbyint(value * job.factor + job.addend), -128.0F, 127.0F));
   }
 }
 
@@ -274,7 +295,7 @@ namespace carina::kernels {
 HWY_EXPORT(affine_rows_here);
 HWY_EXPORT(affine_columns_here);
 HWY_EXPORT(square_bytes_here);
-HWY_EXPORT(multiply_bytes_here);
+HWY_EXPORT(combine_bytes_here);
 
 std::optional<Affine> Affine::create(int64_t factor, int64_t addend, int shift) {
   constexpr int64_t kLargest = int64_t{1} << 30, kMask = (int64_t{1} << kLowBits) - 1, kLargestByte = 128;
@@ -323,8 +344,8 @@ void square_bytes(const SquareBytes& job) {
   HWY_DYNAMIC_DISPATCH(square_bytes_here)(job);
 }
 
-void multiply_bytes(const MultiplyBytes& job) {
-  HWY_DYNAMIC_DISPATCH(multiply_bytes_here)(job);
+void combine_bytes(const CombineBytes& job) {
+  HWY_DYNAMIC_DISPATCH(combine_bytes_here)(job);
 }
 
 }  // namespace carina::kernels

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/micro/microkernels.h"
+
 // Bytes scaled by integers: out = clamp((in * factor + addend) >> shift, rounded down), for each row or each column.
 // A RESCALE has this form, also after a sum or product with a value that is known before the row.
 //   Example: (x - 3) * 5, rescaled by 2^30 / 2^33 (1/8) with zero point 7, is
@@ -75,15 +77,17 @@ struct SquareBytes {
 };
 void square_bytes(const SquareBytes& job);
 
-// out = clamp(round((a - a_zero_point) * (b - b_zero_point) * factor + addend)), in floats, as Scales::InFloats says.
-struct MultiplyBytes {
+// out = clamp(round(((a - a_zero_point) op (b - b_zero_point)) * factor + addend)), in floats, as Scales::InFloats
+// says.
+struct CombineBytes {
   static constexpr float kLargest = 1 << 22;  // rounded results are less
+  CombineIntegers op;                         // not kSquare
   const int8_t *a, *b;
   int32_t a_zero_point, b_zero_point;
   float factor, addend;
   int8_t* out;
   int64_t count;
 };
-void multiply_bytes(const MultiplyBytes& job);
+void combine_bytes(const CombineBytes& job);
 
 }  // namespace carina::kernels

@@ -61,13 +61,50 @@ HWY_INLINE void channels_at(const DepthwiseI8& job, const int8_t* const* x, int3
   for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d32, acc + c + v * kWide);
 }
 
+// The same of two vectors of channels at a time. Bytes of both taps are interleaved before they become 16-bit halves,
+// which takes two thirds of the instructions. Vectors of more than 32 bytes would interleave within their parts.
+template <int kVectors>
+HWY_INLINE void channels_in_twos(const DepthwiseI8& job, const int8_t* const* x, int32_t* acc, int64_t c) {
+  static_assert(kVectors % 2 == 0);
+  const hn::ScalableTag<int32_t> d32;
+  const hn::Repartition<int16_t, decltype(d32)> d16;
+  const hn::Rebind<int8_t, decltype(d16)> d8;
+  constexpr int64_t kWide = HWY_LANES(int32_t);
+  if constexpr (kWide > 8) {
+    channels_at<kVectors>(job, x, acc, c);
+  } else {
+    const int64_t row = padded(job.channels);
+    hn::Vec<decltype(d32)> sums[kVectors];
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d32);
+    for (int64_t t = 0; t < job.taps; t += 2) {
+      const int8_t* first = x[t] + c;
+      const int8_t* second = x[t + 1 < job.taps ? t + 1 : t] + c;
+      const int32_t* weights = job.packed + t / 2 * row + c;
+      const auto add = [&](int v, auto taps) HWY_ATTR {
+        auto unused = hn::Zero(d32);
+        sums[v] = hn::ReorderWidenMulAccumulate(d32, hn::PromoteTo(d16, taps),
+                                                hn::BitCast(d16, hn::LoadU(d32, weights + v * kWide)), sums[v], unused);
+      };
+      HWY_UNROLL(2)
+      for (int v = 0; v < kVectors; v += 2) {
+        const auto a = hn::LoadU(d8, first + v * kWide), b = hn::LoadU(d8, second + v * kWide);
+        add(v, hn::InterleaveLower(d8, a, b));
+        add(v + 1, hn::InterleaveUpper(d8, a, b));
+      }
+    }
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d32, acc + c + v * kWide);
+  }
+}
+
 void depthwise_here(const DepthwiseI8& job) {
   constexpr int64_t kWide = HWY_LANES(int32_t);
   for (int64_t p = 0; p < job.pixels; ++p) {
     const int8_t* const* x = job.x + p * job.taps;
     int32_t* acc = job.acc + p * padded(job.channels);
     int64_t c = 0;
-    for (; c + 4 * kWide <= job.channels; c += 4 * kWide) channels_at<4>(job, x, acc, c);
+    for (; c + 4 * kWide <= job.channels; c += 4 * kWide) channels_in_twos<4>(job, x, acc, c);
     for (; c + kWide <= job.channels; c += kWide) channels_at<1>(job, x, acc, c);
     if (c == job.channels) continue;
     if (job.channels >= kWide) {

@@ -18,8 +18,11 @@
 
 // The scalar functions of float_math define the bits of the results. The vector code computes doubles within a relative
 // error of kMargin of the scalar ones. If all doubles in this interval round to the same float, that float is the
-// result. Otherwise (about one element in 16,000, and for NaN) the scalar function is called. So the bits depend
-// neither on the width of vectors nor on fused operations.
+// result. Otherwise (about one element in 8,000, and for NaN) the scalar function is called. So the bits depend neither
+// on the width of vectors nor on fused operations.
+//   Example: a float has 29 bits less than a double. If these are far from their middle, 2^28, then doubles nearby
+//   round to the same float. That is one test of integers, where rounding both ends takes two conversions and a
+//   comparison.
 
 HWY_BEFORE_NAMESPACE();
 namespace carina::kernels::HWY_NAMESPACE {
@@ -55,8 +58,19 @@ using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
 
 // Much more than the difference between the vector formulas and the scalar functions: at most about 2^-42 of the value
-// (TANH near 1e-3, where 1 - e^-2x loses ten bits), 2^-41 for ERF's polynomial, 2^-47 for 12 terms of EXP.
+// (TANH near 1e-3, where 1 - e^-2x loses ten bits), 2^-41 for ERF's quotient, 2^-40 for the polynomial of EXP.
 constexpr double kMargin = 0x1p-39;
+constexpr int64_t kMarginBits = int64_t{1} << (53 - 39);  // the lowest bit is 2^-53 to 2^-52 of the value
+constexpr int64_t kMiddle = int64_t{1} << 28;             // of the bits that a float does not have
+
+// The arguments whose results are 0 or normal floats: 0 and magnitudes in [kSmallest, kLargest]. Others are computed by
+// rounding both ends of the interval.
+struct AllNormal {
+  static constexpr float kSmallest = 0x1p-100F, kLargest = std::numeric_limits<float>::max();
+};
+struct NoneNormal {
+  static constexpr float kSmallest = 0, kLargest = -1;
+};
 
 HWY_INLINE V set(double value) {
   return hn::Set(D(), value);
@@ -80,6 +94,20 @@ HWY_INLINE V polynomial(const std::array<double, N>& coefficients, V x) {
   std::array<V, 6> powers{x};  // powers of x, each the square of the previous one
   for (size_t i = 1; i < std::bit_width(N - 1); ++i) powers[i] = hn::Mul(powers[i - 1], powers[i - 1]);
   return polynomial<0, N>(coefficients, powers);
+}
+
+// The same as two chains, of the even and of the odd coefficients: fewer instructions, but a longer way through them.
+template <size_t N>
+HWY_INLINE V polynomial_in_chains(const std::array<double, N>& coefficients, V x) {
+  const V square = hn::Mul(x, x);
+  V first = set(coefficients[N - 1]), second = set(coefficients[N - 2]);
+  HWY_UNROLL(16)
+  for (size_t i = N - 2; i > 1; i -= 2) {
+    first = hn::MulAdd(first, square, set(coefficients[i - 1]));
+    second = hn::MulAdd(second, square, set(coefficients[i - 2]));
+  }
+  if constexpr (N % 2 == 0) return hn::MulAdd(first, x, second);
+  return hn::MulAdd(second, x, hn::MulAdd(first, square, set(coefficients[0])));
 }
 
 constexpr double inverse_factorial(int n) {
@@ -111,52 +139,64 @@ HWY_INLINE Whole nearest(V x) {
 constexpr double kLn2High = 0x1.62e42fefap-1;
 constexpr double kLn2Low = 0x1.cf79abc9e3b3ap-40;
 
-// e^x for |x| < 700.
-template <size_t kTerms>
-HWY_INLINE V exponential(V x) {
-  static constexpr auto kSeries = series<kTerms>(0, 1);
+// x = n * ln 2 + rest for |x| < 700, and 2^n.
+struct Reduced {
+  V rest, power;
+};
+HWY_INLINE Reduced reduce(V x) {
   const Whole n = nearest(hn::Mul(x, set(std::numbers::log2e)));
-  const V r = hn::NegMulAdd(n.value, set(kLn2Low), hn::NegMulAdd(n.value, set(kLn2High), x));
-  const V power = hn::BitCast(D(), hn::ShiftLeft<52>(hn::Add(n.bits, hn::Set(DI(), 1023))));
-  return hn::Mul(polynomial(kSeries, r), power);
+  return {.rest = hn::NegMulAdd(n.value, set(kLn2Low), hn::NegMulAdd(n.value, set(kLn2High), x)),
+          .power = hn::BitCast(D(), hn::ShiftLeft<52>(hn::Add(n.bits, hn::Set(DI(), 1023))))};
+}
+
+// e^x for |x| < 700, within 2^-40.2 of the value: e^rest is the polynomial of this degree with the smallest relative
+// error on |rest| <= ln 2 / 2 (Remez's algorithm).
+HWY_INLINE V exponential(V x) {
+  static constexpr std::array<double, 9> kCoefficients{
+      0x1.ffffffffff7a1p-1, 0x1.ffffffffd55b3p-1,  0x1.00000000880e6p-1,  0x1.555555a08cd56p-3, 0x1.55555404e02c9p-5,
+      0x1.111082a120103p-7, 0x1.6c18b3696fa2fp-10, 0x1.a1a82fbcbad1dp-13, 0x1.9eda868eec05ep-16};
+  const auto [rest, power] = reduce(x);
+  return hn::Mul(polynomial_in_chains(kCoefficients, rest), power);
+}
+
+// The same with all bits of a double, up to rounding.
+HWY_INLINE V precise_exponential(V x) {
+  static constexpr auto kSeries = series<14>(0, 1);
+  const auto [rest, power] = reduce(x);
+  return hn::Mul(polynomial(kSeries, rest), power);
 }
 
 HWY_INLINE V not_sure() {
   return set(std::numeric_limits<double>::quiet_NaN());
 }
 
-// For smaller x, e^x is rounded to 0.
-constexpr double kMinExponent = -104;
-constexpr double kMaxExponent = 89;  // above it, the result is infinity
+// A smaller e^x is rounded to 0 as this one is, and a larger one to infinity.
+constexpr double kMinExponent = -105, kMaxExponent = 89;
 
 struct Exp {
-  static HWY_INLINE V of(V x) {
-    const V value = exponential<12>(hn::Min(hn::Max(x, set(kMinExponent)), set(kMaxExponent)));
-    const V some = hn::IfThenElse(hn::Lt(x, set(kMinExponent)), hn::Zero(D()), value);
-    return hn::IfThenElse(hn::Lt(x, set(kMaxExponent)), some, not_sure());
-  }
+  static constexpr float kSmallest = 0, kLargest = 87;
+  static HWY_INLINE V of(V x) { return exponential(hn::Min(hn::Max(x, set(kMinExponent)), set(kMaxExponent))); }
 };
 
 struct Sigmoid {
+  static constexpr float kSmallest = 0, kLargest = 87;
   static HWY_INLINE V of(V x) {
-    const V e = exponential<12>(hn::Neg(hn::Min(hn::Max(x, set(-100)), set(100))));
-    const V value = hn::Div(set(1), hn::Add(set(1), e));
-    return hn::IfThenElse(hn::Gt(x, set(-100)), value, not_sure());
+    const V e = exponential(hn::Neg(hn::Min(hn::Max(x, set(kMinExponent)), set(-kMinExponent))));
+    return hn::Div(set(1), hn::Add(set(1), e));
   }
 };
 
-struct Tanh {
+struct Tanh : AllNormal {
   static HWY_INLINE V of(V x) {
     const V magnitude = hn::Abs(x);
-    const V e = exponential<14>(hn::Mul(set(-2), hn::Min(magnitude, set(100))));
+    const V e = precise_exponential(hn::Mul(set(-2), hn::Min(magnitude, set(100))));
     const V value = hn::CopySign(hn::Div(hn::Sub(set(1), e), hn::Add(set(1), e)), x);
     const V small = hn::Sub(x, hn::Div(hn::Mul(hn::Mul(x, x), x), set(3)));
-    const V result = hn::IfThenElse(hn::Lt(magnitude, set(1e-3F)), small, value);
-    return hn::IfThenElse(hn::Eq(x, x), result, not_sure());
+    return hn::IfThenElse(hn::Lt(magnitude, set(1e-3F)), small, value);
   }
 };
 
-struct Log {
+struct Log : NoneNormal {
   static HWY_INLINE V of(V x) {
     static constexpr std::array<double, 13> kSeries{2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,
                                                     2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19,
@@ -196,61 +236,112 @@ HWY_INLINE V sine_of(V x, int64_t quadrants) {
   const V value = hn::Xor(hn::IfNegativeThenElse(odd, polynomial(kCosine, square), sine), sign);
   return hn::IfThenElse(hn::Lt(hn::Abs(x), set(0x1p20)), value, not_sure());
 }
-struct Sin {
+struct Sin : NoneNormal {
   static HWY_INLINE V of(V x) { return sine_of(x, 0); }
 };
-struct Cos {
+struct Cos : NoneNormal {
   static HWY_INLINE V of(V x) { return sine_of(x, 1); }
 };
 
-// erf(x) / x as a polynomial of x^2 / 8 - 1, for |x| < 4. It interpolates at 80 Chebyshev points and keeps the first 23
-// terms (an error of at most 2^-41 of the value).
-struct Erf {
+// erf(x) / x as a quotient of two polynomials of u = x^2 * 2 / kLargest^2 - 1 for |x| <= kLargest, within 2^-41.2 of
+// the value. Their coefficients are a fit at 160 Chebyshev points, whose weights are changed until the largest errors
+// are equal. From kLargest on, erf(x) is rounded to 1.
+struct Erf : AllNormal {
   static HWY_INLINE V of(V x) {
-    static constexpr std::array<double, 23> kCoefficients{
-        0x1.6a040781a4860p-2,  -0x1.69a0ccda54eb0p-3,  0x1.0dabaf0640271p-3,  -0x1.b92e95b1dbde1p-4,
-        0x1.717efc67db63ap-4,  -0x1.3215da4dbe7f0p-4,  0x1.ea97f3acee70bp-5,  -0x1.76e83ebf92ec5p-5,
-        0x1.0ed5153179f5fp-5,  -0x1.7036ee74abbd7p-6,  0x1.d6372c79e2aaep-7,  -0x1.19f278d228511p-7,
-        0x1.3e06b4eb1096bp-8,  -0x1.5291244c4f336p-9,  0x1.53603b08b5002p-10, -0x1.3d19cf9d714f6p-11,
-        0x1.1da9fde26ad63p-12, -0x1.0958b34b5e98ep-13, 0x1.abdee84424152p-15, -0x1.a77aba462325dp-17,
-        0x1.465d0dbfebee8p-18, -0x1.33fa49e9ee9b1p-18, 0x1.99998a5c917c1p-20};
-    const V scaled = hn::MulSub(hn::Mul(x, x), set(0.125), set(1));
-    const V value = hn::Mul(x, polynomial(kCoefficients, scaled));
-    const V result = hn::IfThenElse(hn::Lt(hn::Abs(x), set(4)), value, hn::CopySign(set(1), x));
-    return hn::IfThenElse(hn::Eq(x, x), result, not_sure());
+    constexpr double kLargest = 3.9375;
+    static constexpr std::array<double, 9> kAbove{0x1.6fc14a09a5633p-2, 0x1.c9947963b4875p-1,  0x1.0b00a86a4f603p+0,
+                                                  0x1.6a15d25adcc29p-1, 0x1.34a7f8b5828e6p-2,  0x1.3c54814de8637p-4,
+                                                  0x1.621fae49d0ec3p-7, 0x1.a0040f2470f2fp-12, -0x1.b59543384539cp-18};
+    static constexpr std::array<double, 8> kBelow{0x1.0000000000000p+0, 0x1.7e712cf7faddbp+1, 0x1.018bc4b58bbebp+2,
+                                                  0x1.95d4cd77a3173p+1, 0x1.945bbc5cde958p+0, 0x1.fdc0284d4d110p-2,
+                                                  0x1.786c0e65d4543p-4, 0x1.f6283c0373c77p-8};
+    const V bounded = hn::Min(hn::Max(x, set(-kLargest)), set(kLargest));
+    const V u = hn::MulSub(hn::Mul(bounded, bounded), set(2 / (kLargest * kLargest)), set(1));
+    return hn::Div(hn::Mul(bounded, polynomial_in_chains(kAbove, u)), polynomial_in_chains(kBelow, u));
   }
 };
 
 // A square root and a quotient, each rounded once, as in the scalar function.
-struct Rsqrt {
+struct Rsqrt : NoneNormal {
   static HWY_INLINE V of(V x) { return hn::Div(set(1), hn::Sqrt(x)); }
 };
 
+constexpr int64_t kBlock = 32;  // elements that are computed before it is asked whether all are sure
+
+// A block with elements that are not sure.
 template <typename Formula, float (*Scalar)(float)>
-HWY_INLINE void apply_vector(const float* in, float* out) {
+HWY_NOINLINE void settle(const float* in, int64_t count, float* out) {
   const DF df;
-  const auto x = hn::LoadU(df, in);
-  const V value = Formula::of(hn::PromoteTo(D(), x));
-  const auto below = hn::DemoteTo(df, hn::Mul(value, set(1 - kMargin)));
-  const auto above = hn::DemoteTo(df, hn::Mul(value, set(1 + kMargin)));
-  if (HWY_LIKELY(hn::AllTrue(df, hn::Eq(below, above)))) return hn::StoreU(below, df, out);
   alignas(64) float lowest[HWY_LANES(double)], highest[HWY_LANES(double)];
-  hn::Store(below, df, lowest);
-  hn::Store(above, df, highest);
-  for (size_t lane = 0; lane < hn::Lanes(df); ++lane)
-    out[lane] = lowest[lane] == highest[lane] ? lowest[lane] : Scalar(in[lane]);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(df));
+  for (int64_t i = 0; i < count; i += lanes) {
+    const auto x = hn::LoadU(df, in + i);
+    const V value = Formula::of(hn::PromoteTo(D(), x));
+    const auto below = hn::DemoteTo(df, hn::Mul(value, set(1 - kMargin)));
+    const auto above = hn::DemoteTo(df, hn::Mul(value, set(1 + kMargin)));
+    hn::StoreU(below, df, out + i);
+    if (HWY_LIKELY(hn::AllTrue(df, hn::And(hn::Eq(below, above), hn::Eq(x, x))))) continue;
+    hn::Store(below, df, lowest);
+    hn::Store(above, df, highest);
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      if (lowest[lane] != highest[lane] || in[i + lane] != in[i + lane]) out[i + lane] = Scalar(in[i + lane]);
+    }
+  }
 }
 
-// The last vector is moved back so that it ends with the elements. Some are computed twice; they are computed before
-// the previous ones are written, because `out` may be `in`.
+// Returns whether all elements of a block are in the range of Formula.
+template <typename Formula>
+HWY_INLINE bool are_in_range(const float* in, int64_t count) {
+  if constexpr (Formula::kLargest < Formula::kSmallest) return false;
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  // 0 is greater than all of them after the subtraction of 1.
+  auto least = hn::Set(du, ~uint32_t{0}), most = hn::Zero(du);
+  for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) {
+    const auto magnitude = hn::BitCast(du, hn::Abs(hn::LoadU(d, in + i)));
+    most = hn::Max(most, magnitude);
+    if constexpr (Formula::kSmallest > 0) least = hn::Min(least, hn::Sub(magnitude, hn::Set(du, 1)));
+  }
+  constexpr auto kSmallest = std::bit_cast<uint32_t>(Formula::kSmallest);
+  const auto too_small = hn::Gt(hn::Set(du, kSmallest == 0 ? 0 : kSmallest - 1), least);
+  return hn::AllFalse(du, hn::Or(too_small, hn::Gt(most, hn::Set(du, std::bit_cast<uint32_t>(Formula::kLargest)))));
+}
+
+// The elements of a block, as whole vectors of floats. The loop has no calls, so that its constants stay in registers.
+template <typename Formula, float (*Scalar)(float)>
+HWY_INLINE void apply_block(const float* in, int64_t count, float* out) {
+  const DF df;
+  const DI di;
+  if (are_in_range<Formula>(in, count)) {
+    VI unsure = hn::Zero(di);
+    for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(df))) {
+      const V value = Formula::of(hn::PromoteTo(D(), hn::LoadU(df, in + i)));
+      hn::StoreU(hn::DemoteTo(df, value), df, out + i);
+      const VI raised = hn::Add(hn::BitCast(di, value), hn::Set(di, kMiddle + kMarginBits));
+      const VI is_far = hn::And(raised, hn::Set(di, 2 * kMiddle - 2 * kMarginBits));  // 0: near the middle
+      unsure = hn::Or(unsure, hn::VecFromMask(di, hn::Eq(is_far, hn::Zero(di))));
+    }
+    if (HWY_LIKELY(hn::AllTrue(di, hn::Eq(unsure, hn::Zero(di))))) return;
+  }
+  settle<Formula, Scalar>(in, count, out);
+}
+
+// If `out` is `in`, the results of a block are kept apart until all are sure.
 template <typename Formula, float (*Scalar)(float)>
 void apply_formula(const float* in, float* out, int64_t count) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-  if (count < lanes) return apply_scalar<Scalar>(in, out, count);
-  float last[HWY_LANES(double)];
-  apply_vector<Formula, Scalar>(in + count - lanes, last);
-  for (int64_t i = 0; i < count - lanes; i += lanes) apply_vector<Formula, Scalar>(in + i, out + i);
-  std::copy_n(last, lanes, out + count - lanes);
+  alignas(64) float rest[kBlock], results[kBlock];
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t length = std::min(kBlock, count - begin);
+    const float* from = in + begin;
+    const int64_t padded = (length + kLanes - 1) / kLanes * kLanes;
+    if (length < padded) {
+      std::fill(std::copy_n(from, length, rest), rest + padded, 1.0F);
+      from = rest;
+    }
+    const bool is_apart = length == padded && out != in;
+    apply_block<Formula, Scalar>(from, padded, is_apart ? out + begin : results);
+    if (!is_apart) std::copy_n(results, length, out + begin);
+  }
 }
 
 #endif

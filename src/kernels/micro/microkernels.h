@@ -345,6 +345,53 @@ struct CombineF32 {
 };
 void combine_f32(const CombineF32& job);
 
+// A row of fp32, or one element for all columns.
+struct RowF32 {
+  const float* data;
+  bool repeats;
+};
+// out[i] = a[i] op b[i], as 1 or 0.
+enum class Comparison : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
+struct CompareF32 {
+  Comparison op;
+  RowF32 a, b;
+  uint8_t* out;
+  int64_t count;
+};
+void compare_f32(const CompareF32& job);
+// out[i] = mask[i] != 0 ? a[i] : b[i]. `out` may be `a` or `b`.
+struct SelectF32 {
+  const uint8_t* mask;
+  RowF32 a, b;
+  float* out;
+  int64_t count;
+};
+void select_f32(const SelectF32& job);
+
+// out[i] = a_weight * a[i] + b_weight * b[i]; floats: each product and the sum rounded. Integers must fit.
+template <typename T>
+struct WeightedSum {
+  const T *a, *b;
+  T a_weight, b_weight;
+  T* out;
+  int64_t count;
+};
+void weighted_sum(const WeightedSum<float>& job);
+void weighted_sum(const WeightedSum<int32_t>& job);
+// The same along a row of pixels of `channels` bytes: each column of the result has two pixels of the input, which
+// begin at the bytes `first` and `second` of `in`.
+struct WeightedColumns {
+  struct Column {
+    int64_t first, second;
+    int32_t first_weight, second_weight;
+  };
+  const int8_t* in;
+  std::span<const Column> columns;
+  int64_t channels;
+  int32_t* out;
+};
+void weighted_columns(const WeightedColumns& job);
+
 // out[r] = 0 + in[r][0] + in[r][1] + ..., in this order.
 struct SumRowsF32 {
   const float* in;  // dense
@@ -378,6 +425,19 @@ struct RowStatistics {
   double mean, inverse_deviation;
 };
 RowStatistics normalize_row(const NormalizedRow& row);
+// The sum of (in[i] - mean)^2 in doubles: partial sums as in sum_of().
+double squares_of(const float* in, int64_t count, double mean);
+
+// out[i] = (in[i] - mean[i]) * scale[i] + shift[i] in floats. If `repeats`, there is one mean, scale and shift for all.
+// `out` may be `in`.
+struct AffineF32 {
+  const float* in;
+  float* out;
+  int64_t count;
+  const float *mean, *scale, *shift;
+  bool repeats;
+};
+void affine_f32(const AffineF32& job);
 
 // out[i] = in[index[i] * stride + i * step]; an index counts from the end if it is negative. Returns false, and writes
 // nothing, if an index is outside of [-size, size).

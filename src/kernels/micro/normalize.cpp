@@ -13,11 +13,11 @@ HWY_BEFORE_NAMESPACE();
 namespace carina::kernels::HWY_NAMESPACE {
 namespace {
 
-// Layer norm and group norm of a row, in doubles. Plain loops, which the compiler vectorizes for the target; eight
-// partial sums in a fixed order, so that the bits do not depend on it.
+// Norms of rows: layer norm and group norm in doubles, batch norm in floats. Plain loops, which the compiler vectorizes
+// for the target; eight partial sums in a fixed order, so that the bits do not depend on it.
 
 // The sum of (in[i] - mean)^2.
-double squares_of(const float* in, int64_t count, double mean) {
+double squares_here(const float* in, int64_t count, double mean) {
   constexpr int64_t kSums = 8;
   double sums[kSums] = {};
   int64_t i = 0;
@@ -37,7 +37,7 @@ double squares_of(const float* in, int64_t count, double mean) {
 RowStatistics normalize_here(const NormalizedRow& row) {
   const auto count = static_cast<double>(row.count);
   const double mean = sum_of(row.in, row.count) / count;
-  const double inverse = 1 / std::sqrt(squares_of(row.in, row.count, mean) / count + row.eps);
+  const double inverse = 1 / std::sqrt(squares_here(row.in, row.count, mean) / count + row.eps);
   const float* in = row.in;
   float* out = row.out;
   if (row.per_weight == 1 && row.scale != nullptr && row.shift != nullptr) {
@@ -56,6 +56,17 @@ RowStatistics normalize_here(const NormalizedRow& row) {
   return {.mean = mean, .inverse_deviation = inverse};
 }
 
+void affine_here(const AffineF32& job) {
+  const float *in = job.in, *means = job.mean, *scales = job.scale, *shifts = job.shift;
+  float* out = job.out;
+  if (job.repeats) {
+    const float mean = *means, scale = *scales, shift = *shifts;
+    for (int64_t i = 0; i < job.count; ++i) out[i] = (in[i] - mean) * scale + shift;
+  } else {
+    for (int64_t i = 0; i < job.count; ++i) out[i] = (in[i] - means[i]) * scales[i] + shifts[i];
+  }
+}
+
 }  // namespace
 }  // namespace carina::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -63,10 +74,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace carina::kernels {
 
+HWY_EXPORT(affine_here);
 HWY_EXPORT(normalize_here);
+HWY_EXPORT(squares_here);
 
 RowStatistics normalize_row(const NormalizedRow& row) {
   return HWY_DYNAMIC_DISPATCH(normalize_here)(row);
+}
+double squares_of(const float* in, int64_t count, double mean) {
+  return HWY_DYNAMIC_DISPATCH(squares_here)(in, count, mean);
+}
+void affine_f32(const AffineF32& job) {
+  HWY_DYNAMIC_DISPATCH(affine_here)(job);
 }
 
 }  // namespace carina::kernels

@@ -81,18 +81,23 @@ std::array<RowPart, 2> CheckedMap::row(int32_t y) const {
   return parts;
 }
 
-// The channels of a tensor repeat with each pixel, or with each row if they are in bricks.
+// The channels of a tensor repeat with each pixel, or with each row if they are in bricks. Rows and columns may have
+// changed places.
 //   Example: NHWC int8, 24 channels per pixel. An operation reads channels 0-11 and writes 12-23: bytes 0-11 and 12-23
 //   of each 24.
+//   Example: a copy of rows to twice the height: bytes 0-111 of each 224 are read and bytes 112-223 written.
 std::array<CheckedMap::Period, 2> CheckedMap::periods() const {
   const std::byte* const first = single_tile();
   if (first == nullptr || row_stride_ <= 0 || pixel_stride_ <= 0 || (brick() && brick_stride_ <= 0)) return {};
   const int64_t pixel = brick() ? pixel_stride_ : int64_t{box_.depth} * type_.bytes;
   const int64_t bricks = brick() ? (box_.depth + 15) / 16 : 1;
-  const int64_t row = (bricks - 1) * brick_stride_ + (box_.width - 1) * pixel_stride_ + pixel;
-  const bool repeats = !brick() && row_stride_ % pixel_stride_ == 0;
-  return {Period{.bytes = repeats ? pixel_stride_ : 0, .begin = first, .size = pixel},
-          Period{.bytes = row_stride_, .begin = first, .size = row}};
+  const bool by_rows = brick() || row_stride_ >= pixel_stride_;
+  const int64_t inner = by_rows ? pixel_stride_ : row_stride_, outer = by_rows ? row_stride_ : pixel_stride_;
+  const int64_t count = by_rows ? box_.width : box_.height;  // of pixels within the outer stride
+  const int64_t line = (bricks - 1) * brick_stride_ + (count - 1) * inner + pixel;
+  const bool repeats = !brick() && outer % inner == 0;
+  return {Period{.bytes = repeats ? inner : 0, .begin = first, .size = pixel},
+          Period{.bytes = outer, .begin = first, .size = line}};
 }
 
 namespace {

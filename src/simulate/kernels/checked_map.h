@@ -65,7 +65,7 @@ class CheckedMap {
     const std::byte* begin = nullptr;
     int64_t size = 0;
   };
-  // Periods of one pixel and of one row; only periods with size <= bytes say something.
+  // Periods of one pixel and of one row, or column; only periods with size <= bytes say something.
   [[nodiscard]] std::array<Period, 2> periods() const;
 
  private:

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <limits>
 #include <span>
-#include <type_traits>
 
 #include "simulate/kernels/fast.h"
 #include "simulate/kernels/fast_output_internal.h"
+#include "simulate/kernels/lanes_internal.h"
 #include "simulate/kernels/rows.h"
 #include "simulate/kernels/scratch_internal.h"
 #include "simulate/kernels/store_internal.h"
@@ -25,16 +25,6 @@ struct Operand {
   int64_t largest = 0;
   bool is_plain = true;
 };
-
-constexpr size_t kLanes = 16;  // of loops that compilers vectorize
-
-// Calls function(i, lanes) for the first of each kLanes numbers below `count`, and then for each of the rest.
-template <typename Function>
-void in_lanes(size_t count, const Function& function) {
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) function(i, std::integral_constant<size_t, kLanes>());
-  for (; i < count; ++i) function(i, std::integral_constant<size_t, 1>());
-}
 
 void widen(std::span<const int16_t> in, std::span<int32_t> out) {
   in_lanes(out.size(), [&](size_t i, auto lanes) {

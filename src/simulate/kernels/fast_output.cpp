@@ -86,8 +86,11 @@ struct ChannelOutput {
 
 }  // namespace
 
+// An elementwise operation has one scale: one group of channels stands for all of them. Arrays for each of 25,088
+// channels would take a fifth of its time.
 FastOutput::FastOutput(const Work& work) : stored_bytes_(work.op->ofm.type.bytes) {
-  const size_t padded = padded_channels(work.op->ofm_extent.depth);
+  const bool is_one = work.op->kind == OperationKind::kElementwise && work.output->table().empty();
+  const size_t padded = is_one ? kChannelGroup : padded_channels(work.op->ofm_extent.depth);
   bias_.assign(padded, 0);
   multiplier_.assign(padded, 1);
 }

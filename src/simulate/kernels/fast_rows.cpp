@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <limits>
 #include <optional>
 
 #include "simulate/kernels/fast.h"
+#include "simulate/kernels/lanes_internal.h"
 #include "simulate/kernels/lut.h"
 #include "simulate/kernels/rows.h"
 #include "simulate/kernels/scratch_internal.h"
@@ -39,12 +41,13 @@ class RowScaling {
   [[nodiscard]] int64_t bound(int64_t largest) const {
     return shift_ == 0 ? largest * multiplier_ : ((largest * multiplier_) >> shift_) + 2;
   }
+  [[nodiscard]] int64_t of(int64_t value) const {
+    const int64_t product = value * multiplier_;
+    return (product + (product < 0 ? negative_ : positive_)) >> shift_;
+  }
   void apply(RowSpan row) const {
     if (is_unit()) return;
-    for (int64_t& value : row) {
-      const int64_t product = value * multiplier_;
-      value = (product + (product < 0 ? negative_ : positive_)) >> shift_;
-    }
+    for (int64_t& value : row) value = of(value);
   }
 
  private:
@@ -66,40 +69,46 @@ class RowOutput {
     return scaling ? std::optional(RowOutput(work, *scaling)) : std::nullopt;
   }
 
-  void write(const Work& work, int32_t oy, Columns columns, RowSpan row) const {
-    scaling_.apply(row);
-    const int64_t zero_point = work.output->zero_point();
-    const Activation& a = work.output->activation();
-    if (a.clamp) {
-      const int64_t max = std::max(a.min, a.max);
-      for (int64_t& value : row) value = std::clamp(value + zero_point, a.min, max);
-    } else {
-      for (int64_t& value : row) value += zero_point;
-    }
-    if (a.lut == Lut::kTable) {
-      for (int64_t& value : row) value = look_up(work.output->lut(), a.lut_input, a.lut_output, value);
-    }
+  void write(const Work& work, int32_t oy, Columns columns, std::span<const int64_t> row) const {
     switch (work.op->ofm.type.bytes) {
       case 1:
-        return store<int8_t>(work, oy, columns, row);
+        return write_as<int8_t>(work, oy, columns, row);
       case 2:
-        return store<int16_t>(work, oy, columns, row);
+        return write_as<int16_t>(work, oy, columns, row);
       case 4:
-        return store<int32_t>(work, oy, columns, row);
+        return write_as<int32_t>(work, oy, columns, row);
       default:
-        return store<int64_t>(work, oy, columns, row);
+        return write_as<int64_t>(work, oy, columns, row);
     }
   }
 
  private:
   RowOutput(const Work&, const RowScaling& scaling) : scaling_(scaling) {}
 
+  // All steps of an element follow each other: a row of 64-bit values is read once.
   template <typename T>
-  static void store(const Work& work, int32_t oy, Columns columns, RowSpan row) {
+  void write_as(const Work& work, int32_t oy, Columns columns, std::span<const int64_t> row) const {
+    const Activation& a = work.output->activation();
     const std::span<std::byte> narrow = thread_scratch().scaled.get(row.size() * sizeof(T));
-    for (size_t i = 0; i < row.size(); ++i) {
-      const auto value = static_cast<T>(row[i]);
-      std::memcpy(narrow.data() + i * sizeof(T), &value, sizeof(T));
+    const int64_t zero_point = work.output->zero_point();
+    const int64_t low = a.clamp ? a.min : std::numeric_limits<int64_t>::min();
+    const int64_t high = a.clamp ? std::max(a.min, a.max) : std::numeric_limits<int64_t>::max();
+    const auto each = [&](const auto& result) {
+      in_lanes(row.size(), [&](size_t i, auto lanes) {
+        std::array<T, lanes> results;
+        for (size_t lane = 0; lane < lanes; ++lane) results[lane] = static_cast<T>(result(row[i + lane]));
+        std::memcpy(narrow.data() + i * sizeof(T), results.data(), sizeof(results));
+      });
+    };
+    const auto scaled = [&, scaling = scaling_](int64_t value) {
+      return std::clamp(scaling.of(value) + zero_point, low, high);
+    };
+    if (a.lut == Lut::kTable) {
+      each([&](int64_t value) { return look_up(work.output->lut(), a.lut_input, a.lut_output, scaled(value)); });
+    } else if (scaling_.is_unit()) {
+      each([&](int64_t value) { return std::clamp(value + zero_point, low, high); });
+    } else {
+      each(scaled);
     }
     store_row(work, oy, columns, narrow.data(), int64_t{work.op->ofm_extent.depth} * static_cast<int64_t>(sizeof(T)));
   }
@@ -185,7 +194,11 @@ class FastElementwise final : public FastOperation {
  private:
   void combine(std::span<const int64_t> a, std::span<const int64_t> b, RowSpan out) const {
     const auto each = [&](const auto& f) {
-      for (size_t i = 0; i < out.size(); ++i) out[i] = f(a[i], b[i]);
+      in_lanes(out.size(), [&](size_t i, auto lanes) {
+        std::array<int64_t, lanes> results;
+        for (size_t lane = 0; lane < lanes; ++lane) results[lane] = f(a[i + lane], b[i + lane]);
+        std::ranges::copy(results, out.begin() + static_cast<ptrdiff_t>(i));
+      });
     };
     switch (work_.op->elementwise) {
       case ElementwiseMode::kAdd:

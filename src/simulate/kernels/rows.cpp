@@ -1,7 +1,9 @@
 #include "simulate/kernels/rows.h"
 
 #include <algorithm>
+#include <array>
 
+#include "simulate/kernels/lanes_internal.h"
 #include "simulate/vectors/kernels.h"
 
 namespace carina::simulate {
@@ -54,7 +56,12 @@ void convert(const std::byte* p, int32_t count, int32_t zero_point, T* out) {
       widen_u8(reinterpret_cast<const uint8_t*>(p), static_cast<size_t>(count), static_cast<int16_t>(zero_point), out);
     }
   } else {
-    for (int32_t i = 0; i < count; ++i) out[i] = static_cast<T>(element<S>(p + i * int64_t{sizeof(S)}) - zero_point);
+    in_lanes(static_cast<size_t>(count), [&](size_t i, auto lanes) {
+      std::array<T, lanes> values;
+      for (size_t lane = 0; lane < lanes; ++lane)
+        values[lane] = static_cast<T>(element<S>(p + (i + lane) * sizeof(S)) - zero_point);
+      std::ranges::copy(values, out + i);
+    });
   }
 }
 

@@ -309,6 +309,28 @@ Chain affine_of(Random& random, TosaOp op, const Shape& shape, const Shape& seco
   return chain;
 }
 
+// Bytes of one scale, whose sums and differences are rescaled as they are.
+TEST(FusedChains, sums_of_bytes_match_their_nodes) {
+  Random random(24);
+  for (const TosaOp op : {TosaOp::ADD, TosaOp::SUB}) {
+    for (const Shape& shape : {Shape{5, 303}, Shape{3}, Shape{2, 70, 66}, Shape{1, 31}}) {
+      for (int i = 0; i < 4; ++i) {
+        SCOPED_TRACE(std::string(name_of(op)) + " " + to_string(shape));
+        Builder b;
+        Chain chain;
+        std::vector<ValueId> operands;
+        for (int n = 0; n < 2; ++n) {
+          chain.inputs.push_back(random_operand(random, kInt8, shape));
+          operands.push_back(add_shift(b, random, b.input("x", kInt8, shape), 0));
+        }
+        b.output(add_rescale(b, random, b.add(op, operands, kInt32, shape), kInt8, 30 + i));
+        chain.module = std::move(b.module);
+        expect_same_bits(chain.module, chain.inputs, {.threads = testing::kOneDivision});
+      }
+    }
+  }
+}
+
 TEST(FusedChains, operands_of_rows_and_columns_match_their_nodes) {
   Random random(23);
   for (const TosaOp op : {TosaOp::ADD, TosaOp::SUB, TosaOp::MUL}) {

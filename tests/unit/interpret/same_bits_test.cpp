@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <vector>
@@ -540,6 +541,63 @@ TEST(SameBits, packed_matrices_hold_their_columns) {
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+// A bilinear RESIZE by the formula of the specification.
+std::vector<int32_t> resized(const Tensor& in, const Shape& out, const std::vector<int64_t>& scale,
+                             const std::vector<int64_t>& offset) {
+  const auto values = in.values<int8_t>();
+  std::vector<int32_t> results;
+  const auto neighbors = [&](size_t axis, int64_t at) {
+    const int64_t position = at * scale[2 * axis + 1] + offset[axis], n = scale[2 * axis];
+    const int64_t whole = position >= 0 ? position / n : -((n - 1 - position) / n);
+    const auto inside = [&](int64_t i) { return std::clamp<int64_t>(i, 0, in.shape[axis + 1] - 1); };
+    return std::array{inside(whole), inside(whole + 1), position - whole * n};
+  };
+  for (int64_t n = 0; n < out[0]; ++n) {
+    for (int64_t y = 0; y < out[1]; ++y) {
+      for (int64_t x = 0; x < out[2]; ++x) {
+        const auto rows = neighbors(0, y), columns = neighbors(1, x);
+        for (int64_t c = 0; c < out[3]; ++c) {
+          const auto at = [&](int64_t row, int64_t column) {
+            return int64_t{
+                values[static_cast<size_t>(((n * in.shape[1] + row) * in.shape[2] + column) * in.shape[3] + c)]};
+          };
+          const auto along = [&](int64_t row) {
+            return at(row, columns[0]) * (scale[2] - columns[2]) + at(row, columns[1]) * columns[2];
+          };
+          results.push_back(static_cast<int32_t>(along(rows[0]) * (scale[0] - rows[2]) + along(rows[1]) * rows[2]));
+        }
+      }
+    }
+  }
+  return results;
+}
+
+TEST(SameBits, bilinear_bytes_follow_the_specification) {
+  struct Size {
+    Shape in;
+    std::vector<int64_t> out;
+    std::vector<int64_t> scale, offset, border;
+  };
+  Random random(31);
+  for (const Size& size : {Size{{2, 7, 9, 5}, {14, 18}, {4, 2, 4, 2}, {-1, -1}, {1, 1}},
+                           Size{{1, 5, 6, 33}, {9, 11}, {2, 1, 2, 1}, {0, 0}, {0, 0}},
+                           Size{{1, 1, 4, 64}, {2, 10}, {2, 1, 3, 1}, {0, 0}, {1, 0}},
+                           Size{{1, 8, 8, 3}, {4, 3}, {2, 4, 2, 6}, {1, 1}, {-1, -1}}}) {
+    Builder b;
+    const Tensor in = random_integers<int8_t>(random, kInt8, size.in, -128, 127);
+    const Shape out{size.in[0], size.out[0], size.out[1], size.in[3]};
+    const auto list = [&](const std::vector<int64_t>& numbers) {
+      return b.constant(Tensor::of<int64_t>(kShape, {std::ssize(numbers)}, numbers));
+    };
+    const ir::ValueId x = b.input("x", kInt8, size.in);
+    b.output(b.add(TosaOp::RESIZE, {x, list(size.scale), list(size.offset), list(size.border)}, kInt32, out,
+                   {{"mode", int64_t{2}}}));
+    const auto got = outputs_of(b.module, {in}, {});
+    ASSERT_EQ(testing::values_of<int32_t>(got.front()), resized(in, out, size.scale, size.offset)) << to_string(out);
+    expect_same_bits(b.module, {in});
+  }
 }
 
 }  // namespace

@@ -123,9 +123,9 @@ class Session {
     return Error::kOk;
   }
 
-  Error load_method() {
+  Error load_method(Rewriter* rewriter = nullptr) {
     return method.load(program, 0, {.method = &method_arena, .scratch = &scratch_arena, .planned = planned_},
-                       {.kernels = portable_kernels(), .backends = backends_, .data = data});
+                       {.kernels = portable_kernels(), .backends = backends_, .data = data, .rewriter = rewriter});
   }
 
   template <typename T>
