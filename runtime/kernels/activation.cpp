@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "runtime/kernels/elementwise_internal.h"
-#include "runtime/kernels/float_functions_internal.h"
+#include "runtime/kernels/float_functions.h"
 #include "runtime/kernels/float_vectors_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 

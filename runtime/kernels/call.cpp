@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 namespace carina::runtime {
 

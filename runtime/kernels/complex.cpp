@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "runtime/kernels/element_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 #include "runtime/kernels/reduce_internal.h"
 
 namespace carina::runtime {

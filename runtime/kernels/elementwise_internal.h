@@ -6,7 +6,7 @@
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/float_vectors_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 namespace carina::runtime {
 

@@ -3,7 +3,7 @@
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/indexing_internal.h"
 #include "runtime/kernels/kernels_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 // Indexing by tensors, as PyTorch defines it: x[i, :, j] reads, index_put writes or adds.
 namespace carina::runtime {

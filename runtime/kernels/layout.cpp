@@ -1,4 +1,4 @@
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 #include <algorithm>
 #include <cstring>

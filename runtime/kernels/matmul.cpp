@@ -3,7 +3,7 @@
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/float_sums_internal.h"
 #include "runtime/kernels/kernels_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 namespace carina::runtime {
 

@@ -7,7 +7,7 @@
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/float_sums_internal.h"
 #include "runtime/kernels/kernels_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 #include "runtime/kernels/norm_internal.h"
 
 namespace carina::runtime {

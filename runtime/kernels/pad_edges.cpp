@@ -3,7 +3,7 @@
 
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/kernels_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 // Padding with elements of the input. Element i of a padded axis is the input's element edge(i - before), where `edge`
 // maps any index to one inside.

@@ -2,7 +2,7 @@
 // r, H, W].
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/kernels_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 namespace carina::runtime {
 

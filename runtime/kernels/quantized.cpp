@@ -6,7 +6,7 @@
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/index_values_internal.h"
 #include "runtime/kernels/kernels_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 #include "runtime/kernels/quantize_internal.h"
 
 namespace carina::runtime {

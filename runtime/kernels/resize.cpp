@@ -1,8 +1,8 @@
+#include "runtime/kernels/resize.h"
 #include "runtime/kernels/byte_image_internal.h"
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/kernels_internal.h"
-#include "runtime/kernels/resize_internal.h"
 #include "runtime/kernels/window_internal.h"
 
 namespace carina::runtime {

@@ -3,7 +3,7 @@
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/index_values_internal.h"
 #include "runtime/kernels/kernels_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 // scatter: out[.., indices[.., i, ..], ..] = source[.., i, ..] along one axis, with a value or with additions.
 namespace carina::runtime {

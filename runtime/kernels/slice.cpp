@@ -6,7 +6,7 @@
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/kernels_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 namespace carina::runtime {
 

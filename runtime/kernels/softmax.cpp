@@ -4,9 +4,9 @@
 
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
-#include "runtime/kernels/float_functions_internal.h"
+#include "runtime/kernels/float_functions.h"
 #include "runtime/kernels/kernels_internal.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 namespace carina::runtime {
 

@@ -3,7 +3,7 @@
 
 #include "runtime/kernels/complex_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
-#include "runtime/kernels/float_functions_internal.h"
+#include "runtime/kernels/float_functions.h"
 #include "runtime/kernels/kernels_internal.h"
 
 namespace carina::runtime {

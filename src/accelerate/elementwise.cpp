@@ -5,7 +5,7 @@
 #include "accelerate/elementwise_internal.h"
 #include "accelerate/float_functions_internal.h"
 #include "kernels/micro/microkernels.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 
 namespace carina::accelerate {
 

@@ -1,4 +1,4 @@
-#include "kernels/micro/targets_internal.h"
+#include "kernels/micro/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "accelerate/float_functions.cpp"
@@ -9,7 +9,7 @@
 
 #include "accelerate/float_functions_internal.h"
 #include "carina/check.h"
-#include "runtime/kernels/float_functions_internal.h"
+#include "runtime/kernels/float_functions.h"
 
 // The runtime's functions of floats with the vectors of the host. The formulas are those of the runtime, which computes
 // four elements at a time. Here they stand in plain loops, which the compiler vectorizes for the target. The library is

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "accelerate/elementwise_internal.h"
-#include "runtime/kernels/resize_internal.h"
+#include "runtime/kernels/resize.h"
 
 namespace carina::accelerate {
 

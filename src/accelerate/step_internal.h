@@ -12,7 +12,7 @@
 #include "base/memory/mapped_pages.h"
 #include "kernels/convolution.h"
 #include "runtime/kernel.h"
-#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/layout.h"
 #include "runtime/rewrite.h"
 
 // Steps that replace calls of a loaded method, and the functions that make them.

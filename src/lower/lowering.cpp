@@ -69,30 +69,21 @@ void quantize_run(std::span<const float> floats, T* to, const Quantization& q, s
   for (size_t i = whole; i < floats.size(); ++i) to[i] = round(floats[i]);
 }
 
-// The number of consecutive elements of one channel.
-size_t run_of(const ChannelOf& channel, size_t elements) {
-  if (channel.count() == 1) return elements;
-  size_t run = 1;
-  while (run < elements && channel(run) == channel(0)) ++run;
-  return run;
-}
-
 template <typename T>
 Tensor quantized_narrow(const ir::Value& value) {
   const Quantization& q = *value.quantization;
   const auto floats = value.constant->values<float>();
   MutableTensor integers(q.dtype, value.shape);
   const ChannelOf channel(value.shape, q);
-  const size_t run = run_of(channel, floats.size());
-  const size_t runs = run == 0 ? 0 : (floats.size() + run - 1) / run;
-  parallel_for_chunks(
-      runs, std::max<size_t>(1, kPartElements / std::max<size_t>(1, run)), [&](size_t begin, size_t end) {
-        prefault(integers.values<T>().subspan(begin * run, std::min(end * run, floats.size()) - begin * run));
-        for (size_t i = begin * run; i < std::min(end * run, floats.size()); i += run) {
-          const size_t count = std::min(run, floats.size() - i);
-          quantize_run(floats.subspan(i, count), integers.values<T>().data() + i, q, channel(i));
-        }
-      });
+  const size_t run = channel.run(floats.size());
+  const size_t runs = (floats.size() + run - 1) / run;
+  parallel_for_chunks(runs, std::max<size_t>(1, kPartElements / run), [&](size_t begin, size_t end) {
+    prefault(integers.values<T>().subspan(begin * run, std::min(end * run, floats.size()) - begin * run));
+    for (size_t i = begin * run; i < std::min(end * run, floats.size()); i += run) {
+      const size_t count = std::min(run, floats.size() - i);
+      quantize_run(floats.subspan(i, count), integers.values<T>().data() + i, q, channel(i));
+    }
+  });
   return std::move(integers).freeze();
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxSamplesRun = 16, kMinSamplesRun = 4;
 // Large networks run on fewer samples: most of their layers see many pixels of each.
-constexpr int64_t kMultiplications = 1'600'000'000;
+constexpr int64_t kMultiplications = 400'000'000;
 
 // Multiplications of the layers with weights, for one sample.
 int64_t multiplications_of(const ir::Graph& aten) {

@@ -39,9 +39,6 @@ struct Matrix {
   size_t taps = 1;
   size_t rows_per_channel = 0;  // depthwise; otherwise 0
 
-  [[nodiscard]] size_t input_channel(size_t element) const {
-    return input_channel(row(element), element / taps % columns);
-  }
   [[nodiscard]] size_t row(size_t element) const { return element / (columns * taps); }
   // The input channel of the elements of a row and a column.
   [[nodiscard]] size_t input_channel(size_t row, size_t column) const {
@@ -172,12 +169,16 @@ class Equalizer {
     return limits;
   }
 
+  // Multiplies the elements of a constant, of which `each` at a time have the same factor.
   template <typename Factor>
-  void multiply(ValueId id, Factor factor_of) {
+  void multiply(ValueId id, size_t each, Factor factor_of) {
     const auto values = graph_[id].constant->values<float>();
     MutableTensor scaled(DType::kFp32, graph_[id].shape);
     const auto to = scaled.values<float>();
-    for (size_t i = 0; i < values.size(); ++i) to[i] = static_cast<float>(values[i] * factor_of(i));
+    for (size_t first = 0, part = 0; first < values.size(); first += each, ++part) {
+      const double factor = factor_of(part);
+      for (size_t i = first; i < first + each; ++i) to[i] = static_cast<float>(values[i] * factor);
+    }
     graph_[id].constant = std::move(scaled).freeze();
   }
 
@@ -185,13 +186,16 @@ class Equalizer {
     for (const ir::NodeId id : path.layers) {
       const Node& layer = graph_[id];
       const Matrix made = matrix_of(layer);
-      multiply(layer.inputs[1], [&](size_t i) { return factors[made.row(i)]; });
-      if (has_bias(layer)) multiply(layer.inputs[2], [&](size_t i) { return factors[i]; });
+      const auto of_row = [&](size_t row) { return factors[row]; };
+      multiply(layer.inputs[1], made.columns * made.taps, of_row);
+      if (has_bias(layer)) multiply(layer.inputs[2], 1, of_row);
     }
     for (const ChannelReader& reader : path.readers) {
       const Node& node = graph_[reader.layer];
       const Matrix read = matrix_of(node);
-      multiply(node.inputs[1], [&](size_t i) { return 1 / factors[reader.channel_of[read.input_channel(i)]]; });
+      multiply(node.inputs[1], read.taps, [&](size_t part) {
+        return 1 / factors[reader.channel_of[read.input_channel(part / read.columns, part % read.columns)]];
+      });
     }
   }
 

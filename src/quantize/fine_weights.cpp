@@ -30,12 +30,15 @@ Divided divided(const ir::Value& weight) {
   MutableTensor coarse(DType::kInt8, weight.shape), fine(DType::kFp32, weight.shape);
   const auto steps = coarse.values<int8_t>();
   const auto missing = fine.values<float>();
-  for (size_t i = 0; i < floats.size(); ++i) {
-    const double scale = q.scales[channel(i)];
-    const double step =
-        std::clamp(std::nearbyint(floats[i] / scale), static_cast<double>(q.qmin), static_cast<double>(q.qmax));
-    steps[i] = static_cast<int8_t>(step);
-    missing[i] = static_cast<float>(floats[i] - step * scale);
+  const auto low = static_cast<double>(q.qmin), high = static_cast<double>(q.qmax);
+  const size_t run = channel.run(floats.size());
+  for (size_t first = 0; first < floats.size(); first += run) {
+    const double scale = q.scales[channel(first)];
+    for (size_t i = first; i < std::min(first + run, floats.size()); ++i) {
+      const double step = std::clamp(std::nearbyint(floats[i] / scale), low, high);
+      steps[i] = static_cast<int8_t>(step);
+      missing[i] = static_cast<float>(floats[i] - step * scale);
+    }
   }
   return {.coarse = std::move(coarse).freeze(), .fine = std::move(fine).freeze()};
 }

@@ -109,16 +109,6 @@ std::vector<double> sums_of(const Window& w, std::span<const float> image) {
   return sums;
 }
 
-// Returns the sums of the channels from `first`, in ATen's order.
-std::vector<double> part_of(const std::vector<double>& sums, const Window& w, int64_t first, int64_t channels) {
-  const int64_t taps = w.rows * w.columns;
-  std::vector<double> part;
-  for (int64_t c = first; c < first + channels; ++c) {
-    for (int64_t tap = 0; tap < taps; ++tap) part.push_back(sums[static_cast<size_t>(tap * w.image[3] + c)]);
-  }
-  return part;
-}
-
 std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t first, int64_t channels) {
   const auto terms = static_cast<size_t>(channels * w.rows * w.columns);
   const auto blocks = static_cast<int64_t>(blocks_of(terms).size());
@@ -171,8 +161,9 @@ void InputStatistics::add(const std::vector<float>& patches) {
   });
 }
 
-void InputStatistics::add(const std::vector<double>& sums, size_t count) {
-  for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += sums[i];
+void InputStatistics::add(const TapSums& sums, size_t first, size_t count) {
+  const size_t taps = sums.of.size() / sums.channels;
+  for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += sums.of[i % taps * sums.channels + first + i / taps];
   count_ += count;
 }
 
@@ -213,7 +204,8 @@ void LayerStatistics::see(const observe::WeightedLayer& layer, const Tensor& ima
     if (sums.empty())
       groups[first + g].add(patches_of(window, values, from, each));
     else
-      groups[first + g].add(part_of(sums, window, from, each), static_cast<size_t>(count_seen(window)));
+      groups[first + g].add({.of = sums, .channels = static_cast<size_t>(channels)}, static_cast<size_t>(from),
+                            static_cast<size_t>(count_seen(window)));
   }
 }
 

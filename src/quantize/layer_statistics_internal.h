@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "carina/tensor.h"
@@ -29,6 +30,12 @@ struct TermBlock {
 // Returns the blocks of so many inputs, as even as can be.
 std::vector<TermBlock> blocks_of(size_t terms);
 
+// Sums of a layer's inputs: [row, column, channel].
+struct TapSums {
+  std::span<const double> of;
+  size_t channels = 1;
+};
+
 // Statistics of the inputs of output channels that read the same inputs: the average over the samples of the values
 // that each weight is multiplied by. They are in ATen's order of weights: [input channel, row, column].
 class InputStatistics {
@@ -37,8 +44,8 @@ class InputStatistics {
 
   // Adds rows of `terms` inputs.
   void add(const std::vector<float>& patches);
-  // Adds the sums of `count` patches. Only without products.
-  void add(const std::vector<double>& sums, size_t count);
+  // Adds the sums of `count` patches, of the channels from `first`. Only without products.
+  void add(const TapSums& sums, size_t first, size_t count);
   [[nodiscard]] size_t terms() const { return sums_.size(); }
   [[nodiscard]] size_t count() const { return count_; }
   [[nodiscard]] std::vector<double> means() const;

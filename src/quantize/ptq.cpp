@@ -10,6 +10,7 @@
 #include "quantize/calibrate_internal.h"
 #include "quantize/channel_paths_internal.h"
 #include "quantize/equalize.h"
+#include "quantize/float_values_internal.h"
 #include "quantize/measured_ranges_internal.h"
 #include "quantize/own_channels_internal.h"
 #include "quantize/prune_internal.h"
@@ -158,6 +159,11 @@ struct TrialErrors {
   std::vector<double> sqnr_db;  // by step of a network with state, else by output; without those that are zeros
   double sum_of_few = 0;        // of OutputErrors, on the first few_samples()
 
+  void add(std::span<const Similarity> similarities) {
+    for (const Similarity& one : similarities) {
+      if (one.signal > 0) sqnr_db.push_back(one.sqnr_db());
+    }
+  }
   [[nodiscard]] double worst() const { return std::ranges::min(sqnr_db); }
   // Steps with more than kEnoughDb count as this much: a softmax that saturates has no error at all in most steps.
   [[nodiscard]] double mean() const {
@@ -203,19 +209,27 @@ struct Observed::State {
   CalibrationOptions calibration;
   std::optional<datasets::DataSet> data;  // if it may have to run again
   FigureCache figures{0};
+  RangeCache ranges{0};
   size_t samples = 0;
   std::optional<std::vector<RangeChoice>> measured;  // per group of values
-  std::vector<std::string> steep;                    // functions whose operands 8 bits do not tell apart
+  // the errors of a graph without state whose ranges were measured, by a scheme without overrides
+  std::optional<TrialErrors> errors_of_measured;
+  NodeScheme measured_for;
+  std::vector<std::string> steep;  // functions whose operands 8 bits do not tell apart
 
   [[nodiscard]] Application application() {
     static const std::vector<RangeChoice> none;
-    return {.options = options, .calibrated = calibrated, .measured = measured ? *measured : none, .figures = figures};
+    return application(measured ? *measured : none);
+  }
+
+  [[nodiscard]] Application application(const std::vector<RangeChoice>& choices) {
+    return {.options = options, .calibrated = calibrated, .measured = choices, .figures = figures, .ranges = ranges};
   }
 
   // How many samples a sum of errors is of. Outputs with many elements show their noise in fewer.
   [[nodiscard]] size_t few_samples() const {
-    constexpr int64_t kEnoughElements = 2048;
-    constexpr size_t kMinFew = 2;
+    constexpr int64_t kEnoughElements = 1024;
+    constexpr size_t kMinFew = 1;
     int64_t elements = 0;
     for (size_t i = 0; i < graph.outputs_without_state(); ++i) elements += graph[graph.outputs[i]].shape.elements();
     return std::clamp(static_cast<size_t>(kEnoughElements / std::max<int64_t>(elements, 1)), kMinFew, kFewSamples);
@@ -255,22 +269,37 @@ struct Observed::State {
           if (sample < few) errors.sum_of_few += output_errors.of(sample, got);
           return sample + 1 < most;
         }));
-    for (const Similarity& one : similarities) {
-      if (one.signal > 0) errors.sqnr_db.push_back(one.sqnr_db());
-    }
+    errors.add(similarities);
     return errors;
+  }
+
+  // As above, for the result of `scheme`, whose errors are known if its ranges were measured.
+  [[nodiscard]] Result<TrialErrors> trial_errors(const Scheme& scheme, const ir::Graph& quantized, size_t most) const {
+    if (errors_of_measured && scheme.overrides.empty() && scheme.general == measured_for) return *errors_of_measured;
+    return trial_errors(quantized, most);
+  }
+
+  // The decibels by which one error of the outputs is below another; 0 if the other is 0.
+  static double gain_of(double before, double after) {
+    constexpr double kDecibels = 20, kMinShare = 1e-9;
+    return before == 0 ? 0 : kDecibels * std::log10(before / std::max(after, kMinShare * before));
+  }
+
+  // The decibels that 16 bits in any values bring at most to the outputs of a graph with this error: what floats bring.
+  [[nodiscard]] Result<double> gain_of_float_values(const ir::Graph& quantized, double error) const {
+    CARINA_TRY(const double error_of_weights, error_of(with_float_values(quantized)));
+    return gain_of(error, error_of_weights);
   }
 
   // The decibels that 16 bits in some values bring to the outputs of a graph that `scheme` has given this error; 0 if
   // it has none.
   [[nodiscard]] Result<double> gain_of_wide(const Scheme& scheme, const std::vector<Override>& values, double error) {
-    constexpr double kDecibels = 20, kMinShare = 1e-9;
     Scheme wider = rounded_to_nearest(scheme);
     wider.overrides.insert(wider.overrides.begin(), values.begin(), values.end());
     ir::Graph tried = graph;
     CARINA_CHECKED(apply_scheme(tried, wider, application(), Log{}));
     CARINA_TRY(const double error_of_wider, error_of(tried));
-    return error == 0 ? 0 : kDecibels * std::log10(error / std::max(error_of_wider, kMinShare * error));
+    return gain_of(error, error_of_wider);
   }
 
   // Says what 16 bits in all values and weights would bring to a graph whose worst step or output has `worst_db`, if
@@ -311,19 +340,36 @@ struct Observed::State {
     const Scheme scheme = rounded_to_nearest(asked);
     measured.emplace(graph.values.size(), kFirstRangeChoice);
     ir::Graph first = graph;
-    const Application with{.options = options, .calibrated = calibrated, .measured = *measured, .figures = figures};
-    CARINA_TRY(const std::vector<size_t> groups, measured_groups(first, scheme, with));
+    CARINA_TRY(const std::vector<size_t> groups, measured_groups(first, scheme, application(*measured)));
     const OutputErrors errors(calibrated.kept_outputs);
+    const size_t few = few_samples();
+    std::map<std::vector<RangeChoice>, TrialErrors> complete;  // of choices that were not given up
     const auto error_of = [&](const std::vector<RangeChoice>& choices, ErrorCourse& course) -> Result<void> {
       ir::Graph tried = graph;
-      const Application with_choices{
-          .options = options, .calibrated = calibrated, .measured = choices, .figures = figures};
-      CARINA_CHECKED(apply_scheme(tried, scheme, with_choices, Log{}));
-      return run_samples(
-          tried, calibrated.kept_samples, {.threads = options.threads, .evaluator = options.evaluator}, Log{},
-          [&](size_t sample, const std::vector<Tensor>& outputs) { return course.add(errors.of(sample, outputs)); });
+      CARINA_CHECKED(apply_scheme(tried, scheme, application(choices), Log{}));
+      std::vector<Similarity> similarities(graph.outputs_without_state());
+      TrialErrors trial;
+      size_t last = 0;
+      CARINA_CHECKED(run_samples(tried, calibrated.kept_samples,
+                                 {.threads = options.threads, .evaluator = options.evaluator}, Log{},
+                                 [&](size_t sample, const std::vector<Tensor>& outputs) {
+                                   const double error = errors.of(sample, outputs);
+                                   for (size_t i = 0; i < similarities.size(); ++i)
+                                     similarities[i].add(calibrated.kept_outputs[sample][i], outputs[i]);
+                                   if (sample < few) trial.sum_of_few += error;
+                                   last = sample;
+                                   return course.add(error);
+                                 }));
+      trial.add(similarities);
+      if (last + 1 == calibrated.kept_samples.size()) complete[choices] = std::move(trial);
+      return {};
     };
     CARINA_TRY(*measured, chosen_ranges(groups, graph.values.size(), samples, error_of));
+    const auto chosen = complete.find(*measured);
+    if (chosen == complete.end() || !graph.states.empty() || !asked.overrides.empty() || wants_products(asked))
+      return {};
+    errors_of_measured = std::move(chosen->second);
+    measured_for = asked.general;
     return {};
   }
 };
@@ -365,6 +411,7 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& given
   CARINA_CHECKED(equalize(aten, samples, options));
   state->graph = std::move(aten);
   state->figures = FigureCache(state->graph.nodes.size());
+  state->ranges = RangeCache(state->graph.values.size());
   state->options = options;
   state->samples = samples.size();
   const ir::Graph& graph = state->graph;
@@ -401,7 +448,7 @@ Result<bool> Observed::widen_steps(const Scheme& scheme, ir::Graph& quantized, c
                                                            state_->options.wider_steps == WiderSteps::kAllButState));
   if (groups.empty()) return false;
   const bool has_state = !graph.states.empty();
-  CARINA_TRY(const TrialErrors before, state_->trial_errors(quantized));
+  CARINA_TRY(const TrialErrors before, state_->trial_errors(scheme, quantized, SIZE_MAX));
   if (before.sqnr_db.empty() || before.worst() >= (has_state ? kPoorStepDb : kPoorOutputDb)) return false;
   CARINA_TRY(ir::Graph wide, state_->with_wide(scheme, groups));
   CARINA_TRY(TrialErrors after, state_->trial_errors(wide));
@@ -447,7 +494,7 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
                         !scheme.name.starts_with("auto");  // which has measured such schemes
   if (!is_plain || state_->calibrated.kept_samples.empty() || has_empty_values(state_->graph)) return {};
   const bool has_state = !state_->graph.states.empty();
-  CARINA_TRY(TrialErrors errors, state_->trial_errors(quantized, has_state ? SIZE_MAX : state_->few_samples()));
+  CARINA_TRY(TrialErrors errors, state_->trial_errors(scheme, quantized, has_state ? SIZE_MAX : state_->few_samples()));
   if (has_state) {  // gain_of_wide() does not carry the state
     CARINA_TRY(errors.sum_of_few, state_->error_of(quantized));
   }
@@ -464,9 +511,13 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
          .severity = Severity::kNote});
     return {};
   }
-  if (const std::optional<WideValues> values = cheap_wide_values(state_->graph)) {
+  double most_db = INFINITY;  // that 16 bits in values can bring
+  if (has_few_db) {
+    CARINA_TRY(most_db, state_->gain_of_float_values(quantized, errors.sum_of_few));
+  }
+  constexpr double kMuchDb = 3;
+  if (const auto values = most_db < kMuchDb ? std::nullopt : cheap_wide_values(state_->graph)) {
     CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, values->wide, errors.sum_of_few));
-    constexpr double kMuchDb = 3;
     if (gain_db >= kMuchDb) {
       log.note({.where = scheme.name,
                 .what = fmt::format(
@@ -481,7 +532,10 @@ Result<void> Observed::note_wider(const Scheme& scheme, const ir::Graph& quantiz
   }
   // What 16 bits in all values would bring to an output for which 256 steps are too few.
   if (!has_few_db) return {};
-  CARINA_TRY(const double gain_db, state_->gain_of_wide(scheme, all_values_wide(state_->graph), errors.sum_of_few));
+  double gain_db = most_db;
+  if (most_db >= kMuchMoreDb) {
+    CARINA_TRY(gain_db, state_->gain_of_wide(scheme, all_values_wide(state_->graph), errors.sum_of_few));
+  }
   if (gain_db < kMuchMoreDb) return state_->note_fine_weights(scheme, errors.worst(), errors.sum_of_few, log);
   log.note({.where = scheme.name,
             .what = fmt::format("8 bits leave {:.0f} dB in {}, and 16 bits where they cost few cycles do not bring "

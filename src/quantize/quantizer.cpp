@@ -293,7 +293,7 @@ class Quantizer {
           integers.ranges == RangeChoice::kMeasured ? with_.measured[group] : integers.ranges;
       const RangeChoice choice = is_computed[group] ? wanted_choice : RangeChoice::kMinMax;
       Range seen = tells_infinity[group] ? observer.with_step_for_infinity(integers.steps())
-                                         : observer.choose(choice, integers.steps());
+                                         : with_.ranges.choose(group, observer, choice, integers.steps());
       if (may_exceed(group) && !tells_infinity[group]) seen = with_room(seen, limits[group]);
       parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), schemes[group]);
     });
@@ -560,6 +560,15 @@ class Quantizer {
 };
 
 }  // namespace
+
+Range RangeCache::choose(size_t group, const RangeObserver& observer, RangeChoice choice, int64_t steps) {
+  for (const Known& known : groups_[group]) {
+    if (known.choice == choice && known.steps == steps) return known.range;
+  }
+  const Range range = observer.choose(choice, steps);
+  groups_[group].push_back({.choice = choice, .steps = steps, .range = range});
+  return range;
+}
 
 const WeightFigures* FigureCache::find(size_t node, const WeightScheme& weights, double smallest_scale) const {
   const auto is_same = [&](const Known& known) {

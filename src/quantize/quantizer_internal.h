@@ -39,12 +39,29 @@ class FigureCache {
   std::vector<std::vector<Known>> nodes_;
 };
 
+// The ranges of the groups of values by each choice, computed once. Different groups may be used by different threads.
+class RangeCache {
+ public:
+  explicit RangeCache(size_t groups) : groups_(groups) {}
+
+  Range choose(size_t group, const RangeObserver& observer, RangeChoice choice, int64_t steps);
+
+ private:
+  struct Known {
+    RangeChoice choice;
+    int64_t steps;
+    Range range;
+  };
+  std::vector<std::vector<Known>> groups_;
+};
+
 // What a scheme is applied with.
 struct Application {
   const PtqOptions& options;
   const Calibrated& calibrated;
   const std::vector<RangeChoice>& measured;  // per group of values: the range where the scheme says kMeasured
   FigureCache& figures;                      // of this graph and calibration
+  RangeCache& ranges;                        // likewise
   size_t max_scales = kManyScales;           // that are tried for weights which are rounded for their inputs
   std::span<const size_t> wide = {};         // groups of wide_steps(): they have 16 bits in a scheme with 8
 };

@@ -1,6 +1,7 @@
 // Reads and makes tensors by element.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -40,6 +41,8 @@ class ChannelOf {
 
   [[nodiscard]] size_t count() const { return count_; }
   size_t operator()(size_t element) const { return element / inner_ % count_; }
+  // Returns the number of consecutive elements of one channel among so many elements, at least 1.
+  [[nodiscard]] size_t run(size_t elements) const { return std::max<size_t>(count_ == 1 ? elements : inner_, 1); }
 
  private:
   size_t count_ = 1;

@@ -1,6 +1,6 @@
 #include "kernels/micro/affine_bytes.h"
 
-#include "kernels/micro/targets_internal.h"
+#include "kernels/micro/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/micro/affine_bytes.cpp"

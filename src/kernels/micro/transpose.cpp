@@ -1,4 +1,4 @@
-#include "kernels/micro/targets_internal.h"
+#include "kernels/micro/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/micro/transpose.cpp"

@@ -64,6 +64,16 @@ TEST(Elements, per_channel_scales_follow_axis) {
   q = {.scales = {1}, .zero_points = {0}};
   EXPECT_EQ(ChannelOf(shape, q)(23), 0U);
   EXPECT_EQ(ChannelOf({0, 3}, size_t{0}).count(), 0U);
+}
+
+TEST(Elements, a_run_of_a_channel_ends_where_the_next_one_begins) {
+  const Shape shape{2, 3, 4};
+  EXPECT_EQ(ChannelOf(shape, 0).run(24), 12U);
+  EXPECT_EQ(ChannelOf(shape, 1).run(24), 4U);
+  EXPECT_EQ(ChannelOf(shape, 2).run(24), 1U);
+  EXPECT_EQ(ChannelOf().run(24), 24U);
+  EXPECT_EQ(ChannelOf().run(0), 1U);
+  EXPECT_EQ(ChannelOf({2, 0}, size_t{0}).run(0), 1U);
   EXPECT_EQ(ChannelOf().count(), 1U);
   EXPECT_EQ(ChannelOf()(23), 0U);
 }
