@@ -80,7 +80,8 @@ def test_program_grows_by_less_than_a_step_has_weights(name, run_carina, tmp_pat
             (delegate,) = run_carina(["explain", *words]).json["delegates"]
             flash[scheme, steps] = delegate["weight_bytes"]
     for scheme in ("int8", "int16x8", "int8+rounded-for-inputs"):
-        # In int8, an LSTM's tanh of the cell state is a table of 256 bytes. Scales of gates would be 10 bytes for each element.
+        # In int8, an LSTM's tanh of the cell state is a table of 256 bytes. Scales of gates would be 10 bytes for each
+        # element.
         assert flash[scheme, 16] - flash[scheme, 8] <= 8 * 280, (scheme, flash)
 
 
