@@ -87,6 +87,24 @@ TEST(Recurrences, products_with_other_weights_are_other_layers) {
   EXPECT_EQ(sharing.layer_of[names.value("wx1")], names.value("wx0"));
 }
 
+// x = x + W tanh(U x), three times: the sums may grow from each to the next.
+TEST(Recurrences, repeated_blocks_share_nothing) {
+  GraphBuilder b;
+  const ValueId w = b.constant<float>("w", {2, 2}, {1, 2, 3, 4}), u = b.constant<float>("u", {2, 2}, {1, 2, 3, 4});
+  ValueId x = b.input("x", {1, 2});
+  for (const std::string block : {"0", "1", "2"}) {
+    const ValueId inner = b.node(AtenOp::tanh_default, "inner" + block, {layer(b, "ux" + block, x, u)}, {1, 2});
+    x = b.node(AtenOp::add_Tensor, "sum" + block, {x, layer(b, "wx" + block, inner, w)}, {1, 2});
+  }
+  b.graph.outputs = {x};
+  const Sharing sharing = sharing_of_all(b);
+  const Names names{b};
+  for (const std::string name : {"inner", "ux", "wx", "sum"}) {
+    EXPECT_NE(names.group(sharing, name + "1"), names.group(sharing, name + "2"));
+    EXPECT_EQ(sharing.layer_of[names.value(name + "2")], names.value(name + "2"));
+  }
+}
+
 TEST(Recurrences, quantizers_of_torchao_share_nothing_more) {
   GraphBuilder b = two_steps();
   const Sharing sharing = sharing_of_all(b, Extrema::kApart);
