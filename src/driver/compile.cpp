@@ -236,9 +236,9 @@ void note_litert_options(const CompileRequest& request, const backends::Backend&
               .what = "has no effect: the model is not a LiteRT file",
               .severity = Severity::kWarning});
   };
-  if (request.rounding != options::TfliteRounding::kLiteRt && !tflite_file(request)) note("--rounding");
-  if (!request.shapes.empty() && !tflite_file(request)) note("--shape");
   const auto file = tflite_file(request);
+  if (request.rounding != options::TfliteRounding::kLiteRt && !file) note("--rounding");
+  if (!request.shapes.empty() && !file) note("--shape");
   if (!file || backend.lowering.takes_floats || request.rounding != options::TfliteRounding::kLiteRt) return;
   const auto model = tflite::read_model(*file, request.model);
   if (model && tflite::has_faster_lstm(*model))

@@ -23,7 +23,7 @@ using ir::ValueId;
 using normalize::Extent;
 
 constexpr size_t kTableSamples = 16, kMaxOperands = 512;  // of each sample
-constexpr double kFewDb = 35, kEnoughDb = 40, kWorthDb = 1;
+constexpr double kFewDb = 35, kPlentyDb = 40, kWorthDb = 1;
 constexpr int kMaxParts = 5;
 constexpr std::array kParts{1.0 / 128, 1.0 / 64, 1.0 / 32, 1.0 / 16};  // of the range
 
@@ -139,7 +139,7 @@ Choice parts_for(const Sampled& sampled, double one_db) {
     }
     return best;
   };
-  const double wanted = std::min(kEnoughDb, best_of(kMaxParts).db - kWorthDb);
+  const double wanted = std::min(kPlentyDb, best_of(kMaxParts).db - kWorthDb);
   Choice choice{.parts = 1, .db = one_db};
   while (choice.db < wanted) choice = best_of(choice.parts + 1);
   return choice;
