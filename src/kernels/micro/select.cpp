@@ -10,8 +10,8 @@
 #include "carina/check.h"
 #include "kernels/micro/microkernels.h"
 
-// Comparisons of floats, and the choice between two operands by bytes. Plain loops, which the compiler vectorizes for the
-// target.
+// Comparisons of floats, and the choice between two operands by bytes. Plain loops, which the compiler vectorizes for
+// the target.
 HWY_BEFORE_NAMESPACE();
 namespace carina::kernels::HWY_NAMESPACE {
 namespace {
